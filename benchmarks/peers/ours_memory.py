@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from measure import cpu_seconds, peak_megabytes
 
-from pipelines.dedup.duplicates import find_duplicates_in
-from pipelines.dedup.spill import batches
+from pipelines.dedup.duplicates import batches, find_duplicates_in
 
 
 def main() -> None:

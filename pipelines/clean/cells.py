@@ -1,7 +1,6 @@
-"""Cells: every text of a post or dialogue as a row of one long column, cleaned in one go, and put back.
+"""Cells: every text of a post or dialogue (a title, an answer, a turn) as a row of one long column, cleaned in one go.
 
-A title, a description, an answer or a turn is a cell; the cells of one post or dialogue are a group, inside which a
-placeholder means the same person or number.
+The cells of one post or dialogue are a group, inside which a placeholder means the same person or number.
 """
 
 from collections.abc import Callable

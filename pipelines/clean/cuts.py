@@ -1,13 +1,8 @@
 """What is cut out of answers, by clauses: claims of a credential, and signatures and formulas.
 
-A claim ("本人国家二级心理咨询师，从业十二年") goes whether it is true or not: a model that learns from the answers must
-not learn to claim what it is not. Only what supporters say of themselves is cut, with what goes on about it:
-"我的咨询师说" and "建议找心理咨询师" stay.
-
-A formula stands at either end of answers to many different questions, and is one clause to four. Its key (letters and
-digits alone, 您 read as 你) is counted by questions and by neighbouring clauses: a formula has many different ones
-(accessor variety, Feng et al. 2004), while a copied answer always has the same, and half a formula always has the other
-half beside it.
+A claim goes whether it is true or not: a model that learns from the answers must not learn to claim what it is not.
+A formula stands at either end of answers to many different questions, beside many different neighbouring clauses
+(accessor variety, Feng et al. 2004): a copied answer always has the same, and so has half a formula.
 """
 
 from functools import cache
@@ -292,10 +287,7 @@ def _ends(answers: pl.DataFrame, side: str) -> pl.DataFrame:
 
 
 def _candidates(ends: pl.DataFrame, side: str) -> pl.DataFrame:
-    """What the outermost clauses of each answer are, one to four of them, the most first.
-
-    `key`, `edge`, `words`, the `neighbour` behind which they stand, and whether they begin or end `alone`.
-    """
+    """What the outermost clauses of each answer are, one to four of them, the most first."""
     return pl.concat([_outermost(ends, side, n_clauses) for n_clauses in range(_MOST_CLAUSES, 0, -1)])
 
 

@@ -1,7 +1,6 @@
 """The language of a text, by its script and by characters and words that only one language writes.
 
-No model: in a few lines of Chinese, identifiers that are trained on web pages call Cantonese and classical texts
-Chinese. The lists are in `lexicons/language.toml`.
+No model: identifiers trained on web pages call a few lines of Cantonese or classical Chinese Mandarin.
 """
 
 from functools import cache

@@ -1,8 +1,4 @@
-"""What is too long to be one person's post, answer or dialogue: dropped before any rule reads it.
-
-Rules and models take time and memory by the length of a text: one row of fifty million characters would hold up all
-others.
-"""
+"""What is too long to be one person's: dropped before any rule reads it, for one row could hold up all others."""
 
 import polars as pl
 

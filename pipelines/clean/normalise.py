@@ -1,8 +1,6 @@
-"""A text as it is stored: one form of every character, without what a platform left in it.
+"""A text as it is stored: one form of every character, without what a platform left in it (links, mentions, markup …).
 
-Artefacts are links, mentions, topics, repost chains, emoticons, markup and stock phrases. Each rule works on text in
-unified characters (`pipelines.clean.characters`), only on the rows that hold its sign. What goes leaves a blank, so
-that nothing new comes together where it stood.
+Each rule works on text in unified characters, only on the rows that hold its sign. What goes leaves a blank.
 """
 
 from collections.abc import Callable
@@ -186,7 +184,12 @@ def _rules() -> tuple[_Rule, ...]:
     return (
         _Rule(characters.BRACKET, enclosed),
         _Rule(characters.AMPERSAND, _unescaped),
-        _Rule(characters.LESS, _without_markup),
+        _Rule(
+            characters.LESS,
+            lambda texts: (
+                texts.str.replace_all(_HIDDEN, " ").str.replace_all(_BREAKS, "\n").str.replace_all(_INLINE, "")
+            ),
+        ),
         _Rule(characters.SLASH | characters.LATIN, _without_links),
         _Rule(characters.SPARED, lambda texts: texts.str.replace_all(_REMOVED_LINK, " ")),
         _Rule(characters.AT, _without_mentions),
@@ -205,14 +208,10 @@ def _without_links(texts: pl.Series) -> pl.Series:
 
 
 def _without_mentions(texts: pl.Series) -> pl.Series:
-    made = texts.str.replace_all(_verb(), f"{_VERB}${{words}}").str.replace_all(_QUOTED, " ")
+    prose = in_both_scripts(alternation(lexicon("artefacts", __file__)["mentions"]["prose"].split()))
+    made = texts.str.replace_all(f"@(?P<words>{prose})", f"{_VERB}${{words}}").str.replace_all(_QUOTED, " ")
     made = made.str.replace_all(_MENTION, "${before}${apart}${ahead} ${after}${behind}${end}")
     return made.str.replace_all(_VERB, "@", literal=True)
-
-
-@cache
-def _verb() -> str:
-    return rf"@(?P<words>{in_both_scripts(alternation(lexicon('artefacts', __file__)['mentions']['prose'].split()))})"
 
 
 def _without_topics(texts: pl.Series) -> pl.Series:
@@ -285,7 +284,3 @@ def _character(entity: str) -> str:
     digits = entity[2:-1]
     code = int(digits[1:], 16) if digits[0] in "xX" else int(digits)
     return " " if code > 0x10FFFF or 0xD800 <= code < 0xF900 else chr(code)  # no surrogate, no OPEN
-
-
-def _without_markup(texts: pl.Series) -> pl.Series:
-    return texts.str.replace_all(_HIDDEN, " ").str.replace_all(_BREAKS, "\n").str.replace_all(_INLINE, "")

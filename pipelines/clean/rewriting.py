@@ -1,7 +1,6 @@
 """The inner loop of `pipelines.clean.characters`: a column's bytes in, its bytes in unified characters out.
 
-A row is read into code points, each of them folded by a table, and then written as often as it takes until nothing
-changes: what has come together may be a run now, or stand in Chinese context.
+A row is written as often as it takes until nothing changes: what has come together may be a run, or in Chinese context.
 """
 
 import numpy as np

@@ -27,8 +27,7 @@ def band_keys(
 
     A key depends on the text and the settings alone, and may be stored. Texts without a shingle share theirs.
 
-    Raises:
-        UnknownName: for an unknown mode.
+    Raises UnknownName for an unknown mode.
     """
     exact = is_exact(mode)
     b, r = bands

@@ -1,29 +1,90 @@
 """Near-duplicates of a column of texts: clusters, each with one survivor.
 
-Equal texts have equal digests. Of the distinct ones, those that share the key of a band are compared, and linked where
-the Jaccard similarity of their char-5-grams reaches the threshold; a cluster is what is linked, directly or through
-others. No pair is linked that was not verified, whatever the mode; what may be missed is a pair that shares no band
-(`pipelines.dedup.bands`).
+Distinct texts that share the key of a band are compared, and linked where the Jaccard similarity of their char-5-grams
+reaches the threshold. No pair is linked that was not verified; a pair that shares no band may be missed (`bands`).
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pipelines.core.arrow import Texts, arrow, buffers_of
-from pipelines.core.kernels import Keys, Shares, Words
+from pipelines.core.arrow import Texts, arrow, buffers_of, read_only
+from pipelines.core.kernels import Bytes, Keys, Places, Shares, Words
 from pipelines.dedup.bands import BANDS, band_keys, runs
 from pipelines.dedup.components import Runs, roots, singletons
 from pipelines.dedup.jaccard import link, no_links, similarities
 from pipelines.dedup.minhash import Mode
-from pipelines.dedup.spill import Source, Spill, batches, chosen
-from pipelines.errors import RequestError
+from pipelines.errors import RequestError, UnreadableFile
+
+# A Parquet file, a folder of such, or a call that gives batches of the columns asked for: the same rows each time.
+Source = Path | Callable[[list[str]], Iterable[pa.RecordBatch]]
+
+ROWS_A_BATCH = 8192
+READ_AT_ONCE = 1 << 20  # bytes
+
+
+def batches(source: Source, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Some columns of a source, a batch at a time. Raises UnreadableFile for what is no Parquet, or lacks a column."""
+    if callable(source):
+        yield from source(columns)
+        return
+    for path in sorted(source.glob("*.parquet")) if source.is_dir() else [source]:
+        try:
+            # Otherwise a whole group of rows is read ahead, and memory grows with its size.
+            with pq.ParquetFile(path, pre_buffer=False, buffer_size=READ_AT_ONCE) as file:
+                if unknown := set(columns) - set(file.schema_arrow.names):
+                    raise UnreadableFile(f"there is no column {', '.join(sorted(unknown))}", where=path)
+                yield from file.iter_batches(ROWS_A_BATCH, columns=columns, use_threads=False)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise UnreadableFile(f"this cannot be read as Parquet: {error}", where=path) from error
+
+
+def chosen(source: Source, columns: list[str], mask: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
+    """The rows of a source for which `mask` (bool [n]) is true. Raises RequestError for other than n rows."""
+    seen = 0
+    for batch in batches(source, columns):
+        yield batch.filter(pa.array(mask[seen : seen + len(batch)]))
+        seen += len(batch)
+    if seen != len(mask):
+        raise RequestError(f"{seen} texts where {len(mask)} were read before", hint="let nobody write meanwhile")
+
+
+class Spill:
+    """Arrays and texts in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def append(self, name: str, array: NDArray[Any]) -> None:
+        """Adds to the end of an array."""
+        with (self._folder / name).open("ab") as file:
+            array.tofile(file)
+
+    def read(self, name: str, dtype: type[np.generic]) -> NDArray[Any]:
+        """An array, whole; empty if nothing was ever added."""
+        path = self._folder / name
+        return np.fromfile(path, dtype) if path.exists() else np.empty(0, dtype)
+
+    def keep_texts(self, texts: Iterable[pa.Array]) -> tuple[Bytes, Places]:
+        """Texts in the form of `pipelines.core.arrow.buffers`, their bytes left on the disk."""
+        sizes = [np.zeros(1, np.int64)]
+        for some in texts:
+            data, offsets = buffers_of(arrow(some))
+            self.append("texts", data[offsets[0] : offsets[-1]])
+            sizes.append(np.diff(offsets))
+        offsets = np.cumsum(np.concatenate(sizes))
+        # Nothing cannot be mapped.
+        data = np.memmap(self._folder / "texts", np.uint8, "r") if offsets[-1] else np.zeros(0, np.uint8)
+        return read_only(np.asarray(data)), read_only(offsets)
+
 
 # Rows that are not alone (uint32 [m]) → a frame of m rows: `earliest`, `length`, `id`.
 _Order = Callable[[Words], pl.DataFrame]
@@ -50,13 +111,11 @@ def find_duplicates(
         survivor), `cluster_size`, `similarity` (exact Jaccard with the survivor; of two members that are linked through
         others it may be below the threshold).
 
-    Raises:
-        RequestError: for a threshold outside of 0 < t ≤ 1, an unknown mode, a series of another length, or what is no
-            column of texts.
+    Raises RequestError for a threshold outside of 0 < t ≤ 1, an unknown mode, a series of another length, or what is no
+    column of texts.
     """
     column = arrow(texts)
-    n = len(column)
-    require_arguments(n, threshold, earliest, ids)
+    require_arguments(n := len(column), threshold, earliest, ids)
     data, offsets = buffers_of(column)
     series = pl.Series(column)
     firsts, distinct = _first_equal(_digests(series, _new_seeds()), np.asarray(column.is_valid()))
@@ -100,10 +159,8 @@ def find_duplicates_in(
 
     The rest as in `find_duplicates`.
 
-    Raises:
-        RequestError: as `find_duplicates` does; if the source changes meanwhile; UnreadableFile if it is no Parquet
-            file with these columns.
-        OSError: where the disk is full.
+    Raises RequestError as `find_duplicates` does, and if the source changes meanwhile; UnreadableFile if it is no
+    Parquet file with these columns; OSError where the disk is full.
     """
     require_arguments(0, threshold)
     seeds = _new_seeds()

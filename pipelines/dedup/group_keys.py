@@ -1,24 +1,84 @@
 """Group keys: what puts rows into one group, so that no split tears them apart.
 
-Exact keys are short strings: a hash of a text's key, or an author's pseudonym. A text has the same key in any
-place: a post that a dialogue opens with, an answer that another post quotes whole. The table `splits` remembers them.
-
-Soft keys stand for texts that are nearly equal, or equal but for marks, and for passages that two rows share. They
-follow from all texts that are there and are stored nowhere, so they must not move a row that has its split. So where
-nearly equal texts hang together by a chain from one split to another, their pairs have keys and not the chain: what
-is in the middle is dropped, and its ends stay. A passage that is already in two splits, or that so many texts
-have that it is a formula, is no key.
+Exact keys, which the table `splits` remembers: a hash of a text's key (the same in any place), an author's pseudonym.
+Soft keys, which are stored nowhere and must not move a row that has its split: texts that are nearly equal or equal but
+for marks, and shared passages. Where a chain of nearly equal texts reaches from one split to another, its pairs have
+keys and not the chain: what is in the middle is dropped. A passage in two splits, or of very many texts, is no key.
 """
 
 import numpy as np
 import polars as pl
 
-from pipelines.core.arrow import buffers
+from pipelines.core.arrow import Texts, buffers
+from pipelines.core.kernels import Bytes, Keys, Places, Words, kernel
 from pipelines.dedup.jaccard import similarities
-from pipelines.dedup.passages import LENGTH, passages
 from pipelines.dedup.search import Search, digests
 from pipelines.split.splits import AUTHOR
 from pipelines.text import keys
+
+HASHED = 70  # bytes under one hash
+WINDOW = 15  # hashes of which one is kept
+LENGTH = HASHED + WINDOW - 1  # a passage of so many bytes is always found
+
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd: no byte is lost in the sum
+
+
+def passages(texts: Texts) -> pl.DataFrame:
+    """The fingerprints of the passages of each text: `row` (UInt32), `passage` (UInt64), in the order of the text.
+
+    Winnowing (Schleimer, Wilkerson and Aiken, SIGMOD 2003): of every WINDOW hashes side by side the smallest, the last
+    one of equal ones. Texts that have LENGTH bytes in a row in common (28 Chinese characters) share a fingerprint;
+    texts that have no HASHED in common share none. A text of fewer than LENGTH bytes, and a null, has none; any other
+    about one for every 8 bytes.
+    """
+    data, offsets = buffers(texts)
+    nothing = np.empty(0, np.uint32), np.empty(0, np.uint64)
+    n_marks = _winnow(data, offsets, HASHED, WINDOW, *nothing)
+    rows, marks = np.empty(n_marks, np.uint32), np.empty(n_marks, np.uint64)
+    _winnow(data, offsets, HASHED, WINDOW, rows, marks)
+    return pl.DataFrame({"row": rows, "passage": marks}, schema={"row": pl.UInt32, "passage": pl.UInt64})
+
+
+@kernel
+def _winnow(data: Bytes, offsets: Places, hashed: int, window: int, rows: Words, marks: Keys) -> int:
+    """Fills `rows` and `marks`, as far as they reach; returns how many fingerprints there are."""
+    hashes = np.zeros(window, np.uint64)
+    leaving = np.uint64(1)  # the factor of the byte that drops out of the sum
+    for _ in range(hashed):
+        leaving *= _FACTOR
+    n_marks = 0
+    for row in range(offsets.shape[0] - 1):
+        start, stop = offsets[row], offsets[row + 1]
+        total = np.uint64(0)
+        smallest = np.uint64(0)
+        at = kept = -1
+        for end in range(start, stop):
+            total = total * _FACTOR + np.uint64(data[end])
+            place = end - start - hashed + 1
+            if place > 0:
+                total -= leaving * np.uint64(data[end - hashed])
+            if place < 0:
+                continue
+            mixed = total ^ total >> np.uint64(32)
+            mixed *= np.uint64(0xD6E8FEB86659FD93)
+            mixed ^= mixed >> np.uint64(32)
+            hashes[place % window] = mixed
+            if at < 0 or mixed <= smallest:
+                smallest, at = mixed, place
+            elif place - at >= window:
+                at = place - window + 1
+                smallest = hashes[at % window]
+                for i in range(at + 1, place + 1):
+                    if hashes[i % window] <= smallest:
+                        smallest, at = hashes[i % window], i
+            if place >= window - 1 and at != kept:
+                kept = at
+                if n_marks < marks.shape[0]:
+                    rows[n_marks] = row
+                    marks[n_marks] = smallest
+                n_marks += 1
+    return n_marks
+
 
 # A title or an opening of fewer characters says too little to make two rows one story: "你好", "好累", "hi".
 TELLING = 10

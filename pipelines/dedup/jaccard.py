@@ -1,8 +1,4 @@
-"""The exact Jaccard similarity of two texts as sets of char-5-grams, and the links that it makes among candidates.
-
-Nothing is estimated here: two shingles are equal when their five characters are. A text is read into characters, its
-distinct shingles into a table of their places, and another text's shingles are looked up in it.
-"""
+"""The exact Jaccard similarity of two texts as sets of char-5-grams, and the links that it makes among candidates."""
 
 from typing import NamedTuple
 

@@ -1,10 +1,7 @@
 """Near-duplicates merged: of each cluster one row survives, and what the others had is not lost with them.
 
-Rows are compared by the keys of their texts (`pipelines.text.keys.key`): equal keys are one text, and keys whose
-char-5-grams have a Jaccard similarity of 0.8 are nearly so. A cluster is what hangs together by such pairs. Its
-survivor is the earliest, then the longest, then the one with the smallest id. A post's survivor takes the answers of
-all members, and of answers that are nearly the same the one that survives by the same rule; a sign of risk in one
-member, or a writer below 18, counts for the survivor as well, for its answers may speak of that.
+The survivor is the earliest, then the longest, then the one with the smallest id. A post's survivor takes the answers
+of all members, and of nearly equal answers one by the same rule; signs of risk and a writer below 18 of any member.
 """
 
 import numpy as np
@@ -47,7 +44,8 @@ def merge_posts(
     answers = _answers(members, search)
     moved = answers.filter(pl.col("answer_id") == pl.col("survivor"))
     kept = members.filter(pl.col("post_id") == pl.col("survivor"))
-    for column in (_united(moved), _risks(members), _pii(members, moved), _edits(members, moved)):
+    united = moved.group_by(survivor="question", maintain_order=True).agg(answers=pl.struct(_OF_AN_ANSWER))
+    for column in (united, _risks(members), _pii(members, moved), _edits(members, moved)):
         kept = _replaced(kept, column)
     return kept.select(*posts.columns, "cluster_size", cluster_id="survivor"), gather(
         _merged(members, "unique_posts", "post", "post_id"), _merged(answers, "unique_posts", "answer", "answer_id")
@@ -108,11 +106,6 @@ def _answers(members: pl.DataFrame, search: Search) -> pl.DataFrame:
         cluster_id=pl.col("answer_id").first().over(like),
         n_questions=pl.col("question").n_unique().over(like).cast(pl.Int64),
     ).sort("place")
-
-
-def _united(answers: pl.DataFrame) -> pl.DataFrame:
-    """`answers` of each surviving post."""
-    return answers.group_by(survivor="question", maintain_order=True).agg(answers=pl.struct(_OF_AN_ANSWER))
 
 
 def _risks(members: pl.DataFrame) -> pl.DataFrame:

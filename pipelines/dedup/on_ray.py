@@ -1,13 +1,7 @@
 """Near-duplicates on several machines: the kernels of one process, through Ray Data.
 
-    keys       every block of texts → its band keys
-    links      keys shuffled by their upper bits, sorted within a part → who shares a bucket with whom
-    groups     on the driver: texts that share a bucket, directly or through others, are a group of candidates
-    clusters   texts of candidates shuffled by group → `find_duplicates` in each part
-
-Texts that share a bucket are never parted, so that the parts find just the links that one process would find, and the
-clusters are the same to the last row. Of texts only candidates travel, once. The driver holds a few bytes a text, the
-links of candidates, and the result; no text that it was not called with.
+Band keys are shuffled and sorted in parts; texts that share a bucket, directly or through others, go to one part, where
+`find_duplicates` links them. So the clusters are those of one process. Of texts only candidates travel, once.
 """
 
 import contextlib
@@ -56,9 +50,7 @@ def find_duplicates_on_ray(
     Args:
         parts: into how many parts keys and candidates are shuffled; by the number of texts and of CPUs if None.
 
-    Raises:
-        RequestError: as `find_duplicates` does.
-        GongqingError: where Ray is not installed, or cannot be reached.
+    Raises RequestError as `find_duplicates` does, GongqingError where Ray is not installed or cannot be reached.
     """
     column = arrow(texts)
     n = len(column)
@@ -133,8 +125,7 @@ def connected(cpus: int | None = None) -> Iterator[Any]:
     cluster of its own with so many CPUs (all if None). That one listens on the loopback device alone, wants a token
     that only this process and its children know, and is stopped at the end; no file of it stays.
 
-    Raises:
-        GongqingError: where Ray is not installed, or cannot be reached.
+    Raises GongqingError where Ray is not installed, or cannot be reached.
     """
     address = os.environ.get(PREFIX + "RAY_ADDRESS") or os.environ.get("RAY_ADDRESS")
     with contextlib.ExitStack() as stack:
@@ -213,7 +204,7 @@ def _parts(n_keys: int) -> int:
     return max(2 * int(resources.get("CPU", 1)), -(-n_keys // ROWS_A_PART))
 
 
-# What a worker does. Tables come and go in Arrow; a dataset's blocks are worked on as they are.
+# What a worker does, on Arrow tables.
 
 
 def _keyed(texts: pa.Table, parts: int, mode: Mode) -> pa.Table:

@@ -1,8 +1,7 @@
 """Texts as kernels see them: characters, and shingles of five of them.
 
-A text of n characters (Unicode code points) has n - 4 shingles; one of 1 to 4 characters is a single shingle, the
-whole text; an empty one has none. A character is handled as its UTF-8 bytes, read as one big-endian number: distinct
-for distinct characters, and what SHA-1 wants to see.
+A text of n characters has n - 4 shingles; one of 1 to 4 is a single shingle; an empty one has none. A character is its
+UTF-8 bytes, read as one big-endian number.
 """
 
 import numpy as np

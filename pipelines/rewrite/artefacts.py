@@ -1,6 +1,6 @@
 """What a rewrite holds that nobody says aloud: a model speaking of itself, remarks, lists, markup, labels, its orders.
 
-Line by line, and only what the line's source does not hold: people quote, count and label as well.
+Line by line, and only what the line's source does not hold.
 """
 
 import re
@@ -39,7 +39,10 @@ def artefacts(pairs: Sequence[tuple[str, str]], instructions: str) -> dict[str, 
     counts: Counter[str] = Counter()
     for before, after in pairs:
         if new := kinds(after):
-            counts.update(new - kinds(before) - _excused(before))
+            # Who counts in a sentence may count in another way, and who names a doctor may name a professional.
+            patterns = {kind: _patterns()[f"{kind}_before"].values() for kind in _EXCUSED}
+            excused = {kind for kind, of in patterns.items() if any(pattern.search(before) for pattern in of)}
+            counts.update(new - kinds(before) - excused)
         counts["instructions"] += _copies_instructions(before, after, instructions)
     for kind, pattern in _characters().items():
         if pattern.search("\n".join(after for _, after in pairs)):
@@ -62,13 +65,6 @@ def kinds(text: str) -> set[str]:
     }
 
 
-def _excused(before: str) -> set[str]:
-    """Who counts in a sentence may count in another way, and who names a doctor may name a professional."""
-    return {
-        kind for kind in _EXCUSED if any(pattern.search(before) for pattern in _patterns()[f"{kind}_before"].values())
-    }
-
-
 # --- copied instructions
 
 
@@ -79,17 +75,12 @@ class _Shingles(NamedTuple):
 
 def _copies_instructions(before: str, after: str, instructions: str) -> bool:
     """Whether a run of the instructions stands in a line that was not in its source."""
-    prompt, new = _instruction_shingles(instructions), _shingles(after)
+    prompt, new = _shingles_of_prompt(instructions), _shingles(after)
     han, words = new.han & prompt.han, new.words & prompt.words
     if not han and not words:
         return False
     old = _shingles(before)
     return bool(han - old.han or words - old.words)
-
-
-@lru_cache(maxsize=16)  # the prompts of a run are a handful
-def _instruction_shingles(instructions: str) -> _Shingles:
-    return _shingles(instructions)
 
 
 def _shingles(text: str) -> _Shingles:
@@ -98,6 +89,9 @@ def _shingles(text: str) -> _Shingles:
         frozenset(one for run in _HAN_RUN.findall(key_of(text, "marks")) for one in windows(run, _CHARACTERS)),
         frozenset(windows(tuple(words), _WORDS)),
     )
+
+
+_shingles_of_prompt = lru_cache(maxsize=16)(_shingles)  # the prompts of a run are a handful
 
 
 # --- the lexicon

@@ -1,7 +1,7 @@
 """What a rewrite is refused for without a model: it is a copy, it reads like a machine, it changes a fact."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pipelines.rewrite.artefacts import artefacts
 from pipelines.rewrite.facts import changed
@@ -70,14 +70,9 @@ def misquotations(texts: Sequence[str]) -> int:
     return sum(
         not any(quoted in other for number, other in enumerate(texts) if number != place)
         for place, text in enumerate(texts)
-        for quoted in _quotations(text)
+        for quoted in (match[1] or match[2] for match in _QUOTED.finditer(text))
+        if len(quoted) >= _SHORTEST_QUOTATION
     )
-
-
-def _quotations(text: str) -> Iterator[str]:
-    for match in _QUOTED.finditer(text):
-        if len(quoted := match[1] or match[2]) >= _SHORTEST_QUOTATION:
-            yield quoted
 
 
 def _counts(kinds: dict[str, int]) -> str:

@@ -1,8 +1,6 @@
 """Which persona a dialogue is rewritten to: one of the same cluster, never its own (C), the same at every draw.
 
-The draw is by highest random weight (rendezvous hashing, Thaler and Ravishankar 1998): each persona of the pool has a
-weight for each speaker that follows from the seed and the two ids, and the greatest wins. So no other row moves a draw:
-a persona that is gone takes only those draws with it that had fallen on it.
+By highest random weight (rendezvous hashing, Thaler and Ravishankar 1998), so that no other row moves a draw.
 """
 
 from collections import defaultdict

@@ -1,7 +1,6 @@
 """Texts as vectors whose dot product is their similarity, by a sentence encoder in a folder of this machine.
 
-Nothing is downloaded. Personas may be made of such vectors, never of characters or words: those cluster wording, not
-personality.
+Nothing is downloaded. Vectors of characters or words would cluster wording, not personality.
 """
 
 from collections.abc import Callable, Sequence

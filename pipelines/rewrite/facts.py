@@ -1,7 +1,6 @@
 """The facts that a rewrite may not change and that need no model to see: figures, placeholders and names.
 
-They are compared over all lines together, each once: a rewrite may say a thing once that was said twice, or in another
-line; it may lose none and add none. Whether a rewrite means the same is asked of a model (`rewrite_judgements`).
+Compared over all lines together, each once. Whether a rewrite means the same is asked of a model.
 """
 
 import re

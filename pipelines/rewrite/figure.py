@@ -1,7 +1,6 @@
 """Figures: a value in a unit, as it is compared and as it was written."""
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 CLOCK = re.compile(r"(?<![0-9:])([0-9]{1,2}):([0-5][0-9])(?![0-9:])")
@@ -25,9 +24,9 @@ def span(low: float, high: float, unit: str, size: float) -> Figure:
     return Figure(f"{shown(low * size)}-{shown(high * size)}", unit, f"{shown(low)}-{shown(high)}")
 
 
-def clock(match: re.Match[str]) -> Iterator[Figure]:
+def clock(match: re.Match[str]) -> Figure:
     """The time of day of a match of CLOCK, in hours."""
-    yield figure(int(match[1]) + int(match[2]) / 60, "clock")
+    return figure(int(match[1]) + int(match[2]) / 60, "clock")
 
 
 def blanked(pattern: re.Pattern[str], text: str, mark: str) -> str:

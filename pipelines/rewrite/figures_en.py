@@ -4,7 +4,7 @@ What is vague (a couple of days) is no fact, and neither is a one that is no mor
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pipelines.rewrite.figure import CLOCK, Figure, blanked, clock, figure
 from pipelines.text.numerals import value_of
@@ -75,9 +75,8 @@ def english(text: str) -> Iterator[Figure]:
     """The figures of a text in NFKC, in no order."""
     text = "\n".join(sentence for sentence in _SENTENCE_END.split(text) if _HINT.search(sentence))
     text = blanked(_NONE, blanked(_ITEM, text.replace("\u2019", "'"), ";"), ";")
-    for pattern, read in ((CLOCK, clock), (_AND_A_HALF, _and_a_half), (_HALF, _half), (_TWICE, _twice)):
-        for match in pattern.finditer(text):
-            yield from read(match)
+    for pattern, read in _READ:
+        yield from map(read, pattern.finditer(text))
         text = blanked(pattern, text, ";")
     for match in _NUMBER.finditer(text):
         yield from _counted(match)
@@ -94,16 +93,12 @@ def english_equivalents(text: str) -> Iterator[Figure]:
         yield figure(2, "both")
 
 
-def _and_a_half(match: re.Match[str]) -> Iterator[Figure]:
-    yield figure(1.5, *_UNIT_OF[match[1].lower()])
-
-
-def _half(match: re.Match[str]) -> Iterator[Figure]:
-    yield figure(0.5, *_UNIT_OF.get((match[1] or match[2]).lower(), ("", 12)))
-
-
-def _twice(match: re.Match[str]) -> Iterator[Figure]:
-    yield figure(2 if match[1].lower() == "twice" else 3, "time")
+_READ: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Figure]], ...] = (
+    (CLOCK, clock),
+    (_AND_A_HALF, lambda match: figure(1.5, *_UNIT_OF[match[1].lower()])),
+    (_HALF, lambda match: figure(0.5, *_UNIT_OF.get((match[1] or match[2]).lower(), ("", 12)))),
+    (_TWICE, lambda match: figure(2 if match[1].lower() == "twice" else 3, "time")),
+)
 
 
 def _counted(match: re.Match[str]) -> Iterator[Figure]:

@@ -71,8 +71,7 @@ def chinese(text: str) -> Iterator[Figure]:
     text = blanked(_NONE, blanked(_ITEM, text, "，"), "，")
     text = text.replace("半夜", "夜里")  # no half of a night
     for pattern, read in ((CLOCK, clock), (_PERCENT, _percent), (_WEEKDAY, _weekday), (_GRADE, _grade)):
-        for match in pattern.finditer(text):
-            yield from read(match)
+        yield from filter(None, map(read, pattern.finditer(text)))
         text = blanked(pattern, text, "，")
     for match in _HALF.finditer(text):
         yield figure(0.5, *_UNIT_OF.get(match[1], ("term", 1)))
@@ -86,21 +85,19 @@ def chinese_equivalents(text: str) -> Iterator[Figure]:
         yield figure(*_AGO_OF[match[1]])._replace(written="")  # 去年 is no 12
 
 
-def _percent(match: re.Match[str]) -> Iterator[Figure]:
+def _percent(match: re.Match[str]) -> Figure | None:
     value = value_of(match[1] or match[2])
-    if value is not None:
-        yield figure(value, "percent")
+    return None if value is None else figure(value, "percent")
 
 
-def _weekday(match: re.Match[str]) -> Iterator[Figure]:
+def _weekday(match: re.Match[str]) -> Figure:
     day = match[1].replace("天", "日")
-    yield Figure(day, "weekday", day)
+    return Figure(day, "weekday", day)
 
 
-def _grade(match: re.Match[str]) -> Iterator[Figure]:
+def _grade(match: re.Match[str]) -> Figure | None:
     value = value_of(match[2])
-    if value is not None:
-        yield figure(value, "grade")._replace(value=f"{match[1][0]}{value:g}")
+    return None if value is None else figure(value, "grade")._replace(value=f"{match[1][0]}{value:g}")
 
 
 def _counted(match: re.Match[str], text: str) -> Iterator[Figure]:

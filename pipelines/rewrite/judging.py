@@ -1,7 +1,6 @@
 """`rewrite_judgements`: a second look at each draft, by a model that has its own setting.
 
-The filter without a model (`checks`) knows no meaning: with the same facts a rewrite may still say the contrary, or
-make a statement out of a question. So each draft is judged as a whole, and its labelled lines one by one.
+With the same facts a rewrite may say the contrary: each is judged as a whole, and its labelled lines one by one.
 """
 
 from collections.abc import Sequence

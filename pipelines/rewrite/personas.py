@@ -1,12 +1,8 @@
 """`persona_fits` and `personas` (C): profiles in clusters, seekers and supporters apart; the clusters stay.
 
-`persona_fits` is incremental state, as `splits` is: a refresh compares new profiles with the centres of the last fit,
-so that a few of them do not move every persona. docs/rewriting.md, "Personas", lists when it is fitted again.
-
-Clusters are those of k-means, with K at the elbow of the sum of squared errors. C names the elbow and not how it was
-found. Ours: of the curve on logarithmic axes, both, the point that kneed (Satopää et al. 2011) sees furthest below the
-chord. The errors of a cloud without clusters fall as a power of K, which is a straight line there; on plain axes the
-first splits dwarf the others, and six clusters are seen as two or three.
+`persona_fits` is incremental state, as `splits` is; docs/rewriting.md, "Personas", lists when it is fitted again. K is
+at the elbow of the errors of k-means. Ours, for C does not say how: on logarithmic axes, where the errors of a cloud
+are a straight line, the point that kneed (Satopää et al. 2011) sees furthest below the chord.
 """
 
 import json

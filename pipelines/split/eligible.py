@@ -21,9 +21,8 @@ class Eligibility:
 
     def __init__(self, splits: pl.DataFrame, topics: pl.DataFrame | None = None) -> None:
         self._split_of: dict[str, str] = dict(splits.select("group_id", "split").iter_rows())
-        self._opinions: dict[str, Row] = (
-            {} if topics is None else {row["row_id"]: row for row in topics.iter_rows(named=True)}
-        )
+        opinions = [] if topics is None else topics.iter_rows(named=True)
+        self._opinions: dict[str, Row] = {row["row_id"]: row for row in opinions}
 
     def exclusion_reason(self, row_id: str, row: Row) -> Reason | None:
         """Why a row of posts or of sampled rounds may not teach, as reason and detail; None where it may.
@@ -46,7 +45,12 @@ class Eligibility:
 
     def unfit(self, row_id: str, row: Row) -> Reason | None:
         """Why a row is out of what trains and of what that is measured on, whatever its split; None where it is not."""
-        return exclusion(row) or self._second_opinion(row_id)
+        opinion = self._opinions.get(row_id)
+        if (reason := exclusion(row)) is not None or opinion is None:
+            return reason
+        if opinion["risk"]:
+            return "risk", f"second opinion: {', '.join(opinion['risk'])}"
+        return None if opinion["relevant"] else ("not_relevant", "by topics")
 
     def posts(self, posts: pl.DataFrame) -> tuple[list[Row], list[Lost]]:
         """The rows of `unique_posts` that may teach, and why the others may not.
@@ -61,14 +65,6 @@ class Eligibility:
             else:
                 lost.append(Lost("post", row["post_id"], *exclusion))
         return eligible, lost
-
-    def _second_opinion(self, row_id: str) -> Reason | None:
-        opinion = self._opinions.get(row_id)
-        if opinion is None:
-            return None
-        if opinion["risk"]:
-            return "risk", f"second opinion: {', '.join(opinion['risk'])}"
-        return None if opinion["relevant"] else ("not_relevant", "by topics")
 
 
 def exclusion(row: Row) -> Reason | None:

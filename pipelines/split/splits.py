@@ -1,8 +1,7 @@
 """Train, validation and test, given to groups and kept (DESIGN §2.8).
 
-Rows that share a group key, exact or soft (`pipelines.dedup.group_keys`), form a group. A group gets its split once,
-and remembers the exact keys of its rows; soft keys are computed again each time. A new row joins the group whose key
-it has; one with keys of groups in different splits is a conflict, and dropped.
+Rows that share a group key (`pipelines.dedup.group_keys`) form a group. It gets its split once and remembers the exact
+keys of its rows. A new row joins the group whose key it has; one with keys of groups in two splits is dropped.
 """
 
 from collections import Counter, defaultdict

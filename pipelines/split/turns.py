@@ -8,9 +8,8 @@ import polars as pl
 from pipelines.core.stage import stage
 from pipelines.settings import Sampling, Settings
 from pipelines.split.gaussian import round_probabilities, sample_rounds
-from schemas.dropped import gather
+from schemas.dropped import Lost, dropped
 from schemas.ids import round_id
-from schemas.table import Dropped
 from schemas.training import SampledTurns
 
 STAGE = "sampled_turns"
@@ -33,7 +32,7 @@ def sample_turns(
     """
     sampling = sampling or Sampling()
     kept: list[dict[str, Any]] = []
-    passed_over: list[dict[str, str]] = []
+    passed_over: list[Lost] = []
     for row in dialogues.lazy().collect().iter_rows(named=True):
         rounds = answered_rounds(row["turns"])
         law = round_probabilities(len(rounds), centred=sampling.centred)
@@ -42,9 +41,9 @@ def sample_turns(
             if number in drawn:
                 kept.append(_sampled(row, number, place, float(law[number - 1]), len(rounds)))
             else:
-                passed_over.append(_not_drawn(row["dialogue_id"], number, len(drawn), len(rounds)))
-    dropped = pl.DataFrame(passed_over, schema=Dropped.polars_schema())
-    return pl.DataFrame(kept, schema=SampledTurns.polars_schema()), gather(dropped)
+                detail = f"{len(drawn)} of {len(rounds)} rounds were drawn"
+                passed_over.append(Lost("round", round_id(row["dialogue_id"], number), "not_sampled", detail))
+    return pl.DataFrame(kept, schema=SampledTurns.polars_schema()), dropped(STAGE, passed_over)
 
 
 def answered_rounds(turns: list[dict[str, Any]]) -> list[int]:
@@ -72,16 +71,6 @@ def _sampled(row: dict[str, Any], number: int, place: int, probability: float, n
         "strategies": reply["strategies"],
         "emotion": history[-1]["emotion"],
         "needs_media": any(turn["media"] for turn in history),
-    }
-
-
-def _not_drawn(dialogue_id: str, number: int, n_drawn: int, n_rounds: int) -> dict[str, str]:
-    return {
-        "stage": STAGE,
-        "unit": "round",
-        "row_id": round_id(dialogue_id, number),
-        "reason": "not_sampled",
-        "detail": f"{n_drawn} of {n_rounds} rounds were drawn",
     }
 
 

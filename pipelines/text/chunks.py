@@ -1,7 +1,7 @@
 """Long frames and columns in chunks: a frame by several threads, a column slice by slice, single rows replaced."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -27,12 +27,10 @@ def in_shares(work: Work, frame: pl.DataFrame, *, least: int = LEAST, most: int 
 
     Args:
         work: Gets some rows that follow one another, and returns as many rows as it likes.
-        frame: Any frame.
         least: Bytes of a frame that is worth sharing.
         most: Bytes of a share, roughly.
 
-    Returns:
-        The results below each other, in the order of the rows; an error is the first share's that has one.
+    Returns the results in the order of the rows; an error is the first share's that has one.
     """
     size, threads = frame.estimated_size(), pl.thread_pool_size()
     if size < least or len(frame) < threads:
@@ -51,21 +49,16 @@ def with_rows(texts: pl.Series, rows: pl.Series | Rows, values: pl.Series) -> pl
 def in_slices(work: Callable[[pl.Series], pl.Series], texts: pl.Series) -> pl.Series:
     """`work` over `texts`, slice by slice, so that what it holds meanwhile stays small; the rows keep their order.
 
-    No threads here: this runs inside expressions, on a thread of polars' own, and one that waits for others of them to
-    come free may wait for ever.
+    No threads: inside an expression they may wait for ever.
     """
-    return pl.concat([work(one) for one in _slices(texts)])
-
-
-def _slices(texts: pl.Series) -> Iterator[pl.Series]:
     if len(texts) <= _ROWS and texts.estimated_size() <= _BYTES:
-        yield texts
-        return
+        return work(texts)
     sizes = texts.str.len_bytes().fill_null(0).to_numpy()
     ends = np.cumsum(sizes, dtype=np.int64)
-    begin = 0
+    made, begin = [], 0
     while begin < len(texts):
         within = int(np.searchsorted(ends, ends[begin] - sizes[begin] + _BYTES, side="right"))
         end = min(max(within, begin + 1), begin + _ROWS)
-        yield texts.slice(begin, end - begin)
+        made.append(work(texts.slice(begin, end - begin)))
         begin = end
+    return pl.concat(made)

@@ -41,7 +41,9 @@ def minors(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
 
 def _minors(posts: pl.Series) -> pl.Series:
     marked = posts.struct.unnest().with_columns(_near().counted(posts.struct.field("text")).values())
-    marked = marked.select("year", *(_near_enough(kind) for kind in _near().names))
+    # The patterns are put to no others than the texts that hold a word of their kind.
+    near = [pl.when(pl.col(kind) > 0).then("text").otherwise(pl.lit("")).alias(kind) for kind in _near().names]
+    marked = marked.select("year", *near)
     marked = marked.with_columns(
         *(_holds(*one) for one in _patterns()),
         years=pl.col("year") - 2000 - _born(),  # of who was born on the first of January: others are younger
@@ -77,11 +79,6 @@ def _minors(posts: pl.Series) -> pl.Series:
 @cache
 def _near() -> Words:
     return Words({kind: spelled(words) for kind, words in lexicon("minors", __file__)["near"].items()})
-
-
-def _near_enough(kind: str) -> pl.Expr:
-    """The texts that hold a word of this kind; the patterns are put to no others."""
-    return pl.when(pl.col(kind) > 0).then("text").otherwise(pl.lit("")).alias(kind)
 
 
 def _born() -> pl.Expr:

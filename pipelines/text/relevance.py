@@ -1,9 +1,7 @@
 """Whether a post is a person's trouble, by the words and signs of `lexicons/relevance.toml`.
 
-Advertisements, calls for contacts or applicants, notices and questions about something else are recognised by several
-signs together. A clear case has a reason to be dropped; what only looks like one has a doubt, which the LLM filter
-decides. Who writes much of themselves is never dropped by signs: a person in distress may mention a price, a job or a
-pill.
+A clear case has a reason to be dropped, an unclear one a doubt, which the LLM filter decides. Who writes much of
+themselves is never dropped by signs: a person in distress may mention a price, a job or a pill.
 """
 
 from functools import cache, reduce

@@ -1,7 +1,6 @@
 """Signs of risk to life or limb, by the rules of `lexicons/risk.toml`.
 
-A sign keeps a text out of everything that trains; it says nothing about the person. So a rule rather flags too much:
-"我不想死" is flagged as well.
+A sign keeps a text out of everything that trains, so a rule rather flags too much ("我不想死").
 """
 
 from functools import cache
@@ -35,7 +34,8 @@ def _risk(texts: pl.Series) -> pl.Series:
     bits = [_holds(*rule).cast(pl.UInt32) * (1 << place) for place, rule in enumerate(_rules())]
     held = counted.select(pl.sum_horizontal(bits)).to_series()
     sets = held.unique().sort()
-    lists = pl.Series([_signs(one) for one in sets], dtype=_SIGNS)
+    signs = [{"kind": kind, "rule": rule} for kind, rule, _ in _rules()]
+    lists = pl.Series([[sign for place, sign in enumerate(signs) if one >> place & 1] for one in sets], dtype=_SIGNS)
     return lists.gather(sets.search_sorted(held)).alias(texts.name)
 
 
@@ -48,11 +48,6 @@ def _holds(kind: str, rule: str, pattern: str) -> pl.Expr:
 def _near() -> Words:
     near = lexicon("risk", __file__)["near"]
     return Words({f"{kind} {rule}": spelled(near[kind][rule]) for kind, rule, _ in _rules()})
-
-
-def _signs(held: int) -> list[dict[str, str]]:
-    """The signs of a set of rules, as the number whose bits are theirs."""
-    return [{"kind": kind, "rule": rule} for place, (kind, rule, _) in enumerate(_rules()) if held >> place & 1]
 
 
 @cache

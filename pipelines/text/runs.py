@@ -1,8 +1,7 @@
 """Where a text repeats another one word for word: runs of characters that both share.
 
-Of the known texts a window in every few is hashed, so that each run of `least` characters holds a hashed window whole,
-wherever it begins. A text is looked up window by window; what hits is compared character by character, to both sides,
-so that a hash alone decides nothing. It takes about 8 bytes a character of what is known.
+Of the known texts a window in every few is hashed, so that each run of `least` characters holds a whole one; what hits
+is compared character by character. It takes about 8 bytes a character of what is known.
 """
 
 from bisect import bisect_right

@@ -4,7 +4,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from pipelines.core.arrow import buffers, strings
@@ -86,21 +85,17 @@ def _converted(texts: pl.Series, config: str) -> pl.Series:
     before = points(joined)
     made = points(_opencc(config).convert(joined.replace("\0", "\n")))  # it stops at a NUL
     assert len(made) == len(before), "OpenCC has changed the number of characters"
-    kept = (before == 0) | (_gate()[np.minimum(before, CODES - 1)] == _SIMPLIFIED) | _means_to_write(before)
+    # Where 著 is no 着, but the verb: 原著, 土著, 著稱. OpenCC's list of such words is short.
+    framed = np.concatenate([[0], before, [0]])
+    behind, ahead = np.isin(framed[:-2], points(_BEFORE_WRITTEN)), np.isin(framed[2:], points(_AFTER_WRITTEN))
+    written = (before == ord("著")) & (behind | ahead)
+    kept = (before == 0) | (_gate()[np.minimum(before, CODES - 1)] == _SIMPLIFIED) | written
     made = np.where(kept, before, made)
     widths = 1 + (made > 0x7F) + (made > 0x7FF) + (made > 0xFFFF)
     ends = np.concatenate([[0], np.cumsum(widths)])
     begins = np.concatenate([[0], np.cumsum(texts.str.len_chars().to_numpy() + 1, dtype=np.int64)])
     encoded = np.frombuffer(made.tobytes().decode("utf-32-le").encode(), np.uint8)
     return strings(encoded, ends[begins]).str.head(-1)
-
-
-def _means_to_write(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-    """Where 著 is no 着, but the verb: 原著, 土著, 著稱. OpenCC's list of such words is short."""
-    framed = np.concatenate([[0], codes, [0]])
-    behind, ahead = np.isin(framed[:-2], points(_BEFORE_WRITTEN)), np.isin(framed[2:], points(_AFTER_WRITTEN))
-    written: npt.NDArray[np.bool_] = (codes == ord("著")) & (behind | ahead)
-    return written
 
 
 def in_both_scripts(pattern: str) -> str:
@@ -123,7 +118,7 @@ def _forms() -> dict[str, str]:
     """Per character of Simplified Chinese all others that become it."""
     forms = {"复": "覆", "了": "瞭", "借": "藉", "沉": "沈"}  # inside phrases
     for config in ("t2s", "tw2s"):
-        for one, made in _each(config).items():
+        for one, made in each_alone(config).items():
             if _gate()[ord(one)] > _SIMPLIFIED and one != made and one not in forms.get(made, ""):
                 forms[made] = forms.get(made, "") + one
     return forms
@@ -133,7 +128,7 @@ def _forms() -> dict[str, str]:
 def _gate() -> Classes:
     """The class of each character of one script alone, or that OpenCC converts in some phrases."""
     simplified_only, traditional_only = _markers()
-    of_taiwan = [one for one, made in _each("tw2s").items() if one != made and one not in traditional_only]
+    of_taiwan = [one for one, made in each_alone("tw2s").items() if one != made and one not in traditional_only]
     classes = np.zeros(CODES, np.uint8)
     for characters, what in (
         (of_taiwan, _IN_PHRASES),
@@ -148,7 +143,7 @@ def _gate() -> Classes:
 @cache
 def _markers() -> tuple[dict[str, str], dict[str, str]]:
     """The characters that only Simplified has and those that only Traditional has, each with its counterpart."""
-    to_simplified, to_traditional = _each("t2s"), _each("s2t")
+    to_simplified, to_traditional = each_alone("t2s"), each_alone("s2t")
     simplified, traditional = {}, {}
     for character, in_simplified in to_simplified.items():
         in_traditional = to_traditional[character]
@@ -162,7 +157,7 @@ def _markers() -> tuple[dict[str, str], dict[str, str]]:
 
 
 @cache
-def _each(config: str) -> dict[str, str]:
+def each_alone(config: str) -> dict[str, str]:
     """What OpenCC makes of each character alone."""
     # One character a line, so that no phrase of the dictionaries matches.
     characters = [chr(code) for code in range(0x3400, 0xA000)]

@@ -16,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from pipelines.text.pii.spans import CLOSE, OPEN, SPANS
+from pipelines.text.script import each_alone
 
 Codes = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.int64]
@@ -147,7 +148,8 @@ def _table() -> np.ndarray:
     for code in _FOLDED_CODES:
         table[code] = _folded(chr(code))
     table[0xE0000:0xE1000] = _GONE
-    for written, meant in (_PUNCTUATION | _LOOKALIKES | _simplified()).items():
+    simplified = {one: made for one, made in each_alone("t2s").items() if one >= "\u4e00"}
+    for written, meant in (_PUNCTUATION | _LOOKALIKES | simplified).items():
         table[ord(written)] = ord(meant)
     table[[ord(OPEN), ord(CLOSE)]] = 0xFFFD
     return table
@@ -169,15 +171,6 @@ def _folded(character: str) -> int:
 
 # Fillers, joiners, variation selectors, the keycap, the blank of Braille.
 _IGNORABLE = frozenset([*map(chr, range(0xFE00, 0xFE10)), *"\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u20e3\u2800"])
-
-
-def _simplified() -> dict[str, str]:
-    """Traditional characters and what each is in Simplified, one by one."""
-    from opencc import OpenCC
-
-    # One character a line, so that no phrase of the dictionaries matches.
-    characters = [chr(code) for code in range(0x4E00, 0xA000)]
-    return dict(zip(characters, OpenCC("t2s").convert("\n".join(characters)).split("\n"), strict=True))
 
 
 @cache

@@ -1,8 +1,4 @@
-"""Personal data in a reply that its inputs do not hold: made up by the model, or known from elsewhere.
-
-Inputs are redacted, so a telephone number or a full name in a chain stands for nothing in the post. What the inputs
-say as well is theirs, and was judged when they were cleaned; public help lines and figures are no personal data.
-"""
+"""Personal data in a reply that its inputs do not hold: made up by the model, or known from elsewhere."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 """Numbers that reach or identify somebody: telephone, identity card, bank card, licence plate.
 
-Two steps: first every long run of digits, however it is broken up; then, inside the run and with every digit
-as an Arabic one, the shapes that mean something. So one pass reads the text, and the many shapes cost what few runs
-cost.
+Long runs of digits are read first, however broken up; then, inside a run, the shapes that mean something.
 """
 
 from functools import cache

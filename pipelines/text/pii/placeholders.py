@@ -1,7 +1,6 @@
-"""What stands in a text where personal data stood: `[电话]`, `[电话2]`, `[姓名]` …
+"""What stands where personal data stood: `[电话]`, `[电话2]`, `[姓名]` …
 
-The n-th different value of a kind inside one post carries n, from 2 on. These words are the one form that every later
-step knows and leaves alone.
+The n-th different value of a kind inside one post carries n, from 2 on; every later step leaves these words alone.
 """
 
 from types import MappingProxyType

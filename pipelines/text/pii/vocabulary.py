@@ -1,8 +1,4 @@
-"""The words that a text is read as: jieba's dictionary, without its names of persons, and our lexicons.
-
-jieba itself is not run (it reads 400 sentences a second); its dictionary, which is installed with it, tells how
-frequent a word is and of which part of speech.
-"""
+"""The words that a text is read as: the dictionary that jieba installs, without names of persons, and our lexicons."""
 
 from functools import cache
 from importlib.util import find_spec

@@ -277,13 +277,6 @@ def test_whatever_the_schema_allows_is_accounted_for(table: type[ImportedPosts])
     assert frame.equals(before)
 
 
-def test_what_passed_passes_again_and_stays_as_it_is():
-    kept, _ = clean_posts(sampled(ImportedPosts, 3), Filters(min_answer_chars=5))
-    again, dropped = clean_posts(kept, Filters(min_answer_chars=5))
-    assert again.drop("pii", "script").equals(kept.drop("pii", "script"))  # what was found the first time is gone
-    assert dropped.is_empty()
-
-
 # --- the real set
 
 

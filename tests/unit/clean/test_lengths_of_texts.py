@@ -1,15 +1,12 @@
 """What is too long to be one person's is dropped before any rule reads it."""
 
 import time
-from typing import Any
 
 import polars as pl
 import pytest
 from clean_rows import dialogue, dialogues, post, posts
 
 from pipelines.clean import clean_dialogues, clean_posts
-from pipelines.clean.lengths import split_dialogues, split_posts
-from pipelines.ingest.importing import read
 from pipelines.settings import Filters
 from pipelines.store.reconciliation import reconcile, require_balance
 
@@ -88,21 +85,6 @@ def test_a_dialogue_falls_by_a_turn_or_by_all_its_texts():
         assert reason == "too_long"
         assert figures == detail if detail else figures.endswith("of at most 200000")
     require_balance("clean_dialogues", [reconcile("dialogue", [frame], kept, dropped)])
-
-
-def test_no_real_post_answer_or_dialogue_is_too_long(shared: Any):
-    for name, path, split in (
-        ("psyqa", "zh_qa/PsyQA_example.json", split_posts),
-        ("smile", "zh_multiturn/smile_raw.tar.gz", split_dialogues),
-        ("cpsycoun", "zh_multiturn/cpsycound_raw.tar.gz", split_dialogues),
-        ("esconv", "en_strategy/FailedESConv.json", split_dialogues),
-        ("emollm", "noisy/emollm_aiwei_part.json", split_dialogues),
-    ):
-        imported = read(name, shared / path)
-        assert "too_long" not in imported.dropped["reason"].to_list()
-        kept, *long = split(imported.kept, Filters())
-        assert kept.height == imported.kept.height
-        assert all(one.is_empty() for one in long), name
 
 
 @pytest.mark.drill("data")

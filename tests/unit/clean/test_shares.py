@@ -4,8 +4,6 @@ from functools import partial
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from pipelines.clean import dialogues, posts
@@ -13,13 +11,6 @@ from pipelines.clean.dialogues import clean_dialogues
 from pipelines.clean.posts import clean_posts
 from pipelines.settings import Cleaning
 from pipelines.text.chunks import in_shares
-
-
-@given(rows=st.integers(0, 50), size=st.integers(1, 500))
-def test_the_rows_keep_their_order(rows, size):
-    frame = pl.DataFrame({"row": range(rows)}, schema={"row": pl.Int64})
-    doubled = in_shares(lambda some: some.with_columns(twice=2 * pl.col("row")), frame, least=0, most=size)
-    assert_frame_equal(doubled, frame.with_columns(twice=2 * pl.col("row")))
 
 
 def shares_of(frame: pl.DataFrame, **sizes: int) -> list[int]:

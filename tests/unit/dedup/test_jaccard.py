@@ -1,13 +1,10 @@
 """Similarities are those of the sets; what is linked is what the similarities of all pairs would link."""
 
-from pathlib import Path
-from random import Random
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from near_texts import TEXTS, edited, jaccard, linked, partition, random_text, smile
+from near_texts import TEXTS, jaccard, linked, partition, random_text
 
 from pipelines.core.arrow import buffers
 from pipelines.dedup.components import Runs, roots, singletons, unite
@@ -38,14 +35,6 @@ def test_similarity_is_that_of_the_sets(texts: list[str]) -> None:
 )
 def test_short_and_repetitive_texts(one: str, other: str, expected: float) -> None:
     assert measured([one, other], [(0, 1), (1, 0)]) == [expected, expected]
-
-
-def test_real_dialogues_and_edits_of_them(shared: Path) -> None:
-    random = Random(3)
-    texts = smile(shared)[:80]
-    texts += [edited(text, random, random.choice([0.003, 0.02, 0.2])) for text in texts]
-    pairs = [(i, j) for i in range(0, 160, 7) for j in range(160)] + [(i, i + 80) for i in range(80)]
-    assert measured(texts, pairs) == [jaccard(texts[i], texts[j]) for i, j in pairs]
 
 
 @settings(max_examples=60)

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.dedup.merge import dialogue_clusters, merge_dialogues, merge_posts, post_clusters
-from pipelines.ingest.importing import read
 from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.text import keys
 from schemas.dialogues import CleanDialogues
@@ -132,21 +131,6 @@ def test_the_earliest_survives_then_the_longest(times: tuple[int | None, ...], s
 
 
 # --- answers
-
-
-def test_the_survivor_has_the_answers_of_all_members():
-    kept, dropped = merge(post("a", STORY, "抱抱"), post("b", STORY + "唉", "加油", "抱抱你", at=DAYS[1]))
-    assert answer_ids(kept) == {"b": ["b/0", "b/1", "a/0"]}
-    assert dropped.filter(unit="answer").is_empty()
-
-
-def test_equal_answers_to_one_question_are_one_and_the_first_stays():
-    kept, dropped = merge(post("b", "我很难过", "抱抱！", "抱抱!"), post("a", "我很难过", "加油", "抱 抱！"))
-    assert answer_ids(kept) == {"a": ["a/0", "a/1"]}
-    assert sorted(drops(dropped.filter(unit="answer"))) == [
-        ("answer", "b/0", "duplicate", "same text as a/1"),
-        ("answer", "b/1", "duplicate", "same text as a/1"),
-    ]
 
 
 def test_the_earlier_of_two_answers_stays():
@@ -351,17 +335,3 @@ def test_reviews_that_were_written_twice(reviews: list[str]):
     assert (len(first), kept.height) == (5378, 5377)
     assert set(kept["post_id"]) < set(first.values())
     assert kept["cluster_size"].sum() == 9000
-
-
-def test_one_case_that_a_model_wrote_again_and_again(shared: Path):
-    """CPsyCounD: one marriage is told 29 times, with other names and another first sentence."""
-    frame = read("cpsycoun", shared / "zh_multiturn" / "cpsycound_raw.tar.gz").kept
-    frame = frame.with_columns(risk=pl.lit([]), under_18=False).select(
-        pl.col(name).cast(kind)
-        if name in frame.columns or name in ("risk", "under_18")
-        else pl.lit(None, kind).alias(name)
-        for name, kind in CleanDialogues.polars_schema().items()
-    )
-    kept, dropped = merged_dialogues(frame)
-    assert (frame.height, kept.height, kept["cluster_size"].max()) == (359, 331, 29)
-    assert set(dropped["reason"]) == {"near_duplicate"}

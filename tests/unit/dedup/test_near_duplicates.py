@@ -147,17 +147,6 @@ def test_the_order_of_the_texts_does_not_matter(texts: list[str | None], random:
     assert survivors(frame) == survivors(frame[order])
 
 
-@settings(max_examples=50)
-@given(st.lists(NEAR | st.none(), max_size=16))
-def test_every_column_says_what_it_says(texts: list[str | None]) -> None:
-    found = find_duplicates(series(texts), 0.5)
-    assert found["row"].to_list() == list(range(len(texts)))
-    for row, survivor, keep, size, similarity in found.iter_rows():
-        assert keep == (row == survivor)
-        assert size == found["cluster_id"].to_list().count(survivor)
-        assert similarity == (1.0 if row == survivor else jaccard(texts[row], texts[survivor]))
-
-
 # Survivors.
 
 LONG = "我已经三个月没有好好睡觉了，每天晚上都在想工作上的事情，白天又完全提不起精神"

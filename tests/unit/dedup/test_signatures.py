@@ -41,12 +41,6 @@ def test_any_number_of_permutations_and_any_seed(num_perm: int, seed: int) -> No
     np.testing.assert_array_equal(signatures(texts, num_perm, seed), reference(texts, num_perm, seed))
 
 
-def test_real_dialogues(shared: Path) -> None:
-    texts = smile(shared)
-    assert len(texts) > 200
-    np.testing.assert_array_equal(signatures(texts), reference(texts))
-
-
 def test_what_has_no_shingle_looks_like_a_minhash_that_saw_none() -> None:
     for mode in ("exact", "fast"):
         assert (signatures(["", None], mode=mode) == MinHash(128).hashvalues).all()

@@ -95,15 +95,6 @@ def test_an_author_in_test_with_a_text_of_train_is_a_conflict():
     assert split_of(made) == {"s:d": "test"}
 
 
-def test_a_dialogue_that_opens_like_test_and_quotes_an_answer_of_train_is_a_conflict():
-    long_answer = "你已经很努力了，请不要责怪自己，先好好睡一觉。" * 3
-    rows = [post(1, STORY), post(2, OTHER, long_answer)]
-    known = make(rows, sizes=ALL_TRAIN, known=make(rows[:1], sizes=ALL_TEST)["splits"][0])["splits"][0]
-    made = make(rows, [dialogue("d", f"seeker: {STORY}", f"supporter: {long_answer}")], known)
-    assert reasons(made, "unique_dialogues")["s:d"][0] == "bridges_split"
-    assert split_of(made) == {"s:1": "test", "s:2": "train"}
-
-
 # --- near-duplicates
 
 NIGHTS = "最近半年我一直睡不好，夜里醒来就再也睡不着，白天上课没有精神，成绩也掉了下来，我不知道该跟谁说这件事。"
@@ -195,11 +186,6 @@ def test_shares_may_leave_nothing_of_a_handful_and_so_may_no_rows():
     assert split_of(made) == {"s:1": "test"}
     require_training_rows(made, ALL_TEST)
     require_training_rows(make([], sizes=ALL_TRAIN), ALL_TRAIN)
-
-
-def test_nothing_gives_three_empty_tables():
-    made = make([])
-    assert [(len(kept), len(dropped)) for kept, dropped in made.values()] == [(0, 0)] * 3
 
 
 # --- laws

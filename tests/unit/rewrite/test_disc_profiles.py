@@ -9,7 +9,7 @@ from rewrite_rows import Scripted
 
 from pipelines import rewrite
 from pipelines.llm.prompts import prompt
-from pipelines.llm.questions import REASONS, Question
+from pipelines.llm.questions import Question
 from pipelines.llm.tasks import Plan
 from pipelines.rewrite.profiles import plan
 from schemas.personas import DiscProfiles
@@ -96,13 +96,6 @@ def test_a_speaker_who_hardly_says_a_thing_has_no_profile():
 
 
 # --- replies
-
-
-def test_a_reply_without_a_value_drops_the_speaker_with_its_reason():
-    plan = planned(dialogue(1))
-    for reason in REASONS:
-        _, dropped = plan.finish(Scripted(lambda _, reason=reason: (reason, "3 tries")).ask(plan.questions))
-        assert set(dropped.select("unit", "reason", "detail").iter_rows()) == {("speaker", reason, "3 tries")}
 
 
 TOLD = "说话干脆，想什么就说什么。对别人也有耐心，不催。"

@@ -123,14 +123,6 @@ def test_all_or_nothing_by_unit(bad: str):
     assert [(row["row_id"], row["variant"]) for row in rows] == [(ZH.row_id, "R"), (ZH.row_id, "P")]
 
 
-def test_a_unit_that_loses_both_is_dropped_once_for_the_first():
-    made = planned(draft(ZH, "P"), draft(ZH, "R"))
-    assert done(made, lambda one: ("refused", None) if one.row_id[-1] == "P" else "OK") == (
-        [],
-        [("dialogue", ZH.row_id, "refused", "P")],
-    )
-
-
 def test_a_reply_without_a_value_drops_the_unit_with_its_reason():
     for reason in REASONS:
         drops = done(planned(draft(ZH, "R")), lambda _, reason=reason: (reason, "3 tries"))[1]

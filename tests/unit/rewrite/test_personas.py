@@ -95,13 +95,6 @@ def test_one_dialogue_more_moves_no_other(standing: pl.DataFrame):
     assert row["cluster"] == cluster_of(before)["s:bold0/seeker"]
 
 
-def test_a_persona_that_is_gone_moves_no_other(standing: pl.DataFrame):
-    fits, after = personas(profiles(*crowd()[1:]), standing, SETTINGS, 0)
-    before = personas(profiles(*crowd()), standing, SETTINGS, 0)[1]
-    assert fits.equals(standing)
-    assert after.equals(before.filter(pl.col("persona_id") != "s:bold0/seeker"))
-
-
 def new(n: int, scores: tuple[float, ...], **more: Any) -> list[dict[str, Any]]:
     return [profile(f"new:{number}", "seeker", scores, **more) for number in range(n)]
 

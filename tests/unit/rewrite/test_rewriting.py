@@ -8,17 +8,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from rewrite_rows import Scripted, description, good_rewrites, good_scripts, personas, reply, script
 
 from pipelines.llm.questions import REASONS, Question, read
 from pipelines.llm.tasks import Plan
 from pipelines.rewrite.draws import Draws
 from pipelines.rewrite.rewriting import Rewritten, SimilarityCheck, plan
-from pipelines.rewrite.scripts import Line, Script
+from pipelines.rewrite.scripts import Script
 from schemas.dropped import Lost
-from schemas.labels import STRATEGIES
 from schemas.personas import RewriteDrafts
 from schemas.table import Dropped
 
@@ -312,6 +309,10 @@ def test_each_variant_has_a_row_and_a_copy_is_not_asked_about():
     assert reworded["prompt_version"].startswith("rewrite.rewrite.zh@1-")
     assert personal["prompt_version"].startswith("rewrite.rewrite_persona.zh@1-")
     assert reworded["request_key"] != personal["request_key"]
+    asked = made.questions[0].inputs["lines"]
+    assert [(line["n"], tuple(line["strategies"])) for line in asked] == [
+        (number, line.strategies) for number, line in enumerate(ZH.lines, 1)
+    ]
     for row in (copied, reworded):
         assert (row["persona_id"], row["supporter_persona_id"]) == (None, None)
 
@@ -353,12 +354,6 @@ def test_all_or_nothing(bad: str):
     assert [(row["row_id"], row["variant"]) for row in rows] == [(GOOD["manager"].row_id, one) for one in ALL]
 
 
-def test_a_unit_that_loses_both_is_dropped_once_for_the_first():
-    made = planned(ZH, variants=("P", "R"))
-    drops = done(made, lambda question: "OK" if question.row_id[-1] == "R" else ("refused", None))[1]
-    assert drops == [("dialogue", ZH.row_id, "refused", "P")]
-
-
 # --- before asking
 
 
@@ -385,23 +380,6 @@ def test_a_speaker_without_a_persona_loses_the_unit_where_one_is_wanted(drawn: C
         assert made.questions == []
         assert done(made, lambda _: "")[1] == [(unit, ZH.row_id, "no_persona", detail)]
         assert len(planned(source, variants=("D", "R"), drawn=drawn()).questions) == 1
-
-
-def test_replies_in_another_order_are_refused():
-    made = planned(ZH, GOOD["manager"])
-    replies = Scripted(lambda _: "OK").ask(made.questions)
-    with pytest.raises(ValueError, match="stands where"):
-        made.finish(list(reversed(replies)))
-
-
-def test_another_script_changes_no_question():
-    few, more = (
-        {question.row_id: question for question in planned(*scripts, variants=ALL).questions}
-        for scripts in ([ZH], [GOOD["manager"], ZH])
-    )
-    assert len(more) == 4
-    for row_id, question in few.items():
-        assert (question.prompt, question.inputs) == (more[row_id].prompt, more[row_id].inputs)
 
 
 # --- injected instructions
@@ -433,53 +411,3 @@ def test_a_model_that_obeys_a_turn_is_dropped_without_a_text(injected: str):
         [drop] = done(planned(source), lambda _, said=said: said)[1]
         assert drop[2] == "invalid_reply"
         assert injected[:8] not in drop[3]
-
-
-# --- laws
-
-PAIRS = (
-    ("我最近心里一直很乱，什么都不想做", "这阵子我心烦意乱，做什么都提不起劲"),
-    ("晚上躺下来就开始胡思乱想", "夜里一躺下，脑子就停不下来"),
-    ("你愿意多说一点吗？", "可以再多说一点吗？"),
-    ("听起来你真的很难过", "感觉你心里特别不好受"),
-    ("我觉得没有人懂我", "好像谁都不明白我"),
-    ("可以先试着出去走一走", "不如先到外面散散步"),
-    ("谢谢你听我说这些", "多谢你肯听我讲"),
-    ("嗯", "是的"),
-)
-SPEAKERS = ("seeker", "supporter", "reference", "response", "analysis")
-LINES = st.lists(
-    st.tuples(
-        st.sampled_from(SPEAKERS),
-        st.sampled_from(PAIRS),
-        st.lists(st.sampled_from(STRATEGIES.en), max_size=3, unique=True),
-    ),
-    min_size=1,
-    max_size=30,
-)
-
-
-@settings(max_examples=12, deadline=None)
-@given(LINES, st.sampled_from(["R", "P"]), st.data())
-def test_number_speakers_and_strategies_are_carried(lines: list[Any], variant: str, data: st.DataObject):
-    source = Script(
-        "dialogue", "s:1", "s:1", "zh", "g1", tuple(Line(who, pair[0], tuple(of)) for who, pair, of in lines)
-    )
-    made = planned(source, variants=("D", variant))
-    [question] = made.questions
-    assert [(line["n"], line["who"], tuple(line["strategies"])) for line in question.inputs["lines"]] == [
-        (number, line.who, line.strategies) for number, line in enumerate(source.lines, 1)
-    ]
-    texts = [pair[1] for _, pair, _ in lines]
-    rows, drops = done(made, saying(source, texts))
-    assert drops == []
-    for row, expected in zip(rows, (source.texts, texts), strict=True):
-        assert [(line["who"], line["text"]) for line in row["lines"]] == [
-            (line.who, text) for line, text in zip(source.lines, expected, strict=True)
-        ]
-    swapped = json.loads(reply(source, texts))
-    place = data.draw(st.integers(0, len(lines) - 1))
-    swapped["lines"][place]["who"] = data.draw(st.sampled_from(sorted({*SPEAKERS} - {lines[place][0]})))
-    assert done(made, lambda _: json.dumps(swapped))[1] == [
-        ("dialogue", "s:1", "invalid_reply", f"{variant}: speakers:{place + 1}")
-    ]

@@ -155,32 +155,3 @@ def test_what_was_drafted_from_a_source_that_is_gone_is_dropped(tables):
     )
     _, dropped = rounds(tables)
     assert ("label", label, "source_changed") in dropped.select("unit", "row_id", "reason").rows()
-
-
-def told_otherwise(tables: dict[str, pl.DataFrame], unit: str) -> str:
-    """The source of the first draft of a unit says something else: a turn, or what a step says in a closed set."""
-    draft = tables["rewrite_drafts"].filter(unit=unit).row(0, named=True)
-    if unit == "dialogue":
-        of_it, said = (
-            pl.col("dialogue_id") == draft["row_id"],
-            pl.element().struct.with_fields(text=pl.lit("不是这样的。")),
-        )
-        tables["coherent_dialogues"] = tables["coherent_dialogues"].with_columns(
-            turns=pl.when(of_it).then(pl.col("turns").list.eval(said)).otherwise(pl.col("turns"))
-        )
-    else:
-        of_it = pl.format("{}#{}/{}", "dialogue_id", "round", "candidate") == draft["row_id"]
-        other = pl.when(pl.col("intensity") == 5).then(4).otherwise(5).cast(pl.Int8)
-        tables["cer_candidates"] = tables["cer_candidates"].with_columns(
-            intensity=pl.when(of_it).then(other).otherwise(pl.col("intensity"))
-        )
-    return str(draft["row_id"])
-
-
-@pytest.mark.parametrize(("unit", "make"), [("dialogue", dialogues), ("label", rounds)])
-def test_what_was_drafted_from_a_source_that_says_something_else_by_now_is_dropped(tables, unit, make):
-    before = make(tables)[0].height
-    row_id = told_otherwise(tables, unit)
-    kept, dropped = make(tables)
-    assert kept.height == before - 3
-    assert dropped.filter(reason="source_changed")["row_id"].to_list() == [row_id]

@@ -107,17 +107,6 @@ def test_the_draws_of_published_samples_never_change():
 # --- the law of the draws
 
 
-def test_single_draws_follow_the_law(record_property: Callable[[str, object], None]):
-    """N_r = 12, N_s = 1."""
-    counts = Counter(sample_rounds(12, 1, f"d{n}")[0] for n in range(DRAWS))
-    observed = [counts[number] for number in range(1, 13)]
-    p = chisquare(observed, round_probabilities(12) * DRAWS).pvalue
-    record_property("p", float(p))
-    assert p > 0.001
-    # The law that is not in the paper is told apart by as many draws.
-    assert chisquare(observed, round_probabilities(12, centred=True) * DRAWS).pvalue < 1e-9
-
-
 def test_draws_of_three_follow_the_law(record_property: Callable[[str, object], None]):
     """N_r = 6, N_s = 3: every one of the twenty sets, and every round by itself."""
     drawn = Counter(tuple(sample_rounds(6, 3, f"d{n}")) for n in range(DRAWS))

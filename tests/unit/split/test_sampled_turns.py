@@ -104,13 +104,6 @@ def test_how_many_and_where_are_settings():
     assert centred[0]["probability"] == pytest.approx(round_probabilities(12, centred=True)[centred[0]["round"] - 1])
 
 
-def test_the_seed_decides():
-    frame = unique_dialogues(*(dialogue(n, *long(12)) for n in range(30)))
-    one, same, other = (sample_turns(frame, seed=seed)[0] for seed in (0, 0, 1))
-    assert one.equals(same)
-    assert not one.select("dialogue_id", "round").equals(other.select("dialogue_id", "round"))
-
-
 def test_a_round_that_is_not_drawn_says_so():
     _, dropped = sample_turns(unique_dialogues(dialogue(1, *long(5))))
     left_out = sorted(set(range(1, 6)) - set(sample_rounds(5, 3, "s:1")))

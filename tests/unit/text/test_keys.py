@@ -89,14 +89,6 @@ def test_a_key_is_normal_and_holds_nothing_invisible(one: str):
     assert [character for character in made if unicodedata.category(character) in {"Cc", "Cf", "Zs", "Zl", "Zp"}] == []
 
 
-@LAW
-@given(st.lists(st.sampled_from(["我", "难过", "abc", "，", "😀"])), st.data())
-def test_white_space_anywhere_changes_nothing(words: list[str], data: st.DataObject):
-    gaps = [data.draw(st.text(" \n\t\r\u3000\u00a0\u200b\ufeff", max_size=3)) for _ in words]
-    spaced = "".join(word + gap for word, gap in zip(words, gaps, strict=True))
-    assert measured(spaced) == measured("".join(words))
-
-
 # --- length
 
 

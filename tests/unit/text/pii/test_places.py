@@ -1,11 +1,7 @@
 """Schools, employers, hospitals and addresses: where they are named and where they are not."""
 
-import tomllib
-from pathlib import Path
-
 import polars as pl
 
-from pipelines.text.pii import places
 from pipelines.text.pii import vocabulary as voc
 from pipelines.text.pii.redaction import find
 
@@ -66,27 +62,3 @@ def test_every_list_of_the_lexicon_has_a_use():
     used = {name for kind in voc.lexicon("places")["of_kind"].values() for names in kind.values() for name in names}
     used |= {"administration", "place", "stop", "name_word", "generic", "no_address", "estate"}  # of all, or a value
     assert set(voc.lexicon("places")["classes"]) == used
-
-
-def test_lexicons_list_no_word_twice():
-    paths = list((Path(voc.__file__).parent / "lexicons").glob("*.toml"))
-    assert paths
-    for path in paths:
-        lists = list(_lists(tomllib.loads(path.read_text(encoding="utf-8"))))
-        assert lists, path.name
-        for words in lists:
-            assert len(words) == len(set(words)), (path.name, [word for word in words if words.count(word) > 1])
-
-
-def _lists(table):
-    for value in table.values():
-        if isinstance(value, dict):
-            yield from _lists(value)
-        else:
-            yield value.split() if isinstance(value, str) else value
-
-
-def test_every_rule_is_a_regex_that_says_something():
-    patterns = [rule.hit for rules in places.RULES.values() for rule in rules]
-    assert patterns
-    assert [one for one in patterns if pl.Series([""]).str.contains(f"^(?:{one})$")[0]] == []
