@@ -34,13 +34,10 @@ def as_written(text: pl.Expr) -> pl.Expr:
 def cleaned(cells: pl.DataFrame, cleaning: Cleaning) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The cells with `text` free of personal data and artefacts, in Simplified Chinese; cleaning again changes nothing.
 
-    Args:
-        cells: `group`, `lang`, `text` and whatever else; a null stays one.
-        cleaning: The profile, and whether names are looked for.
+    `cells` has `group`, `lang`, `text` and whatever else; a null stays one.
 
-    Returns:
-        `(cells, pii)`: the cells in their order, with `stored`: the text in the profile that is kept (`text` is in
-        `default`); and `group`, `pii`: the personal data replaced in each group that had any, as {kind, count}.
+    Returns `(cells, pii)`: the cells in their order, with `stored`: the text in the profile that is kept (`text` is in
+    `default`); and `group`, `pii`: the personal data replaced in each group that had any, as {kind, count}.
     """
     rows = pl.int_range(len(cells), dtype=pl.get_index_type(), eager=True)
     texts, counts = _settled(cells["text"], cells["group"], rows, cleaning.names, "default")
@@ -84,12 +81,7 @@ def _settled(
 def cleaned_labels(labels: pl.Series, cleaning: Cleaning) -> Callable[[pl.Expr], pl.Expr]:
     """A way to clean the labels and notes of a source, each different one read once and apart from the others.
 
-    Args:
-        labels: All that there are.
-        cleaning: As in `cleaned`.
-
-    Returns:
-        a function from an expression of such labels to the same, cleaned in the default profile; null stays null.
+    Returns a function from an expression of such labels to the same, cleaned in the default profile; null stays null.
     """
     distinct = labels.drop_nulls().unique()
     cells = pl.DataFrame({"group": pl.int_range(len(distinct), eager=True), "lang": "zh", "text": distinct})

@@ -43,14 +43,10 @@ _ONCE, _TWICE = "，。；：、~～", "—"  # how often in a row; other marks 
 
 
 def rewritten(texts: pl.Series, *, paper: bool = False) -> tuple[pl.Series, npt.NDArray[np.uint32]]:
-    """`texts` in unified characters, and the signs that each row holds.
+    """`texts` in unified characters, and the signs that each row holds: the union of BRACKET, HASH …
 
-    Args:
-        texts: A column of strings; a null comes out empty. What stands between OPEN and CLOSE stays as it is.
-        paper: Leave nothing but Chinese characters, their punctuation and line ends (M §2).
-
-    Returns:
-        The rewritten column; per row the union of BRACKET, HASH …
+    A null comes out empty; what stands between OPEN and CLOSE stays as it is. `paper` leaves nothing but Chinese
+    characters, their punctuation and line ends (M §2).
     """
     data, offsets = buffers(texts)
     out, ends, signs = do.rewrite(data, offsets, *_tables(), paper)

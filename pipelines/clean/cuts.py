@@ -45,14 +45,10 @@ _MARKS_AROUND = "。！？!?；;…～~，,、：: \t\n—-–*#·.“”\"'‘�
 
 
 def without_credentials(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The answers without the clauses in which their writers claim a credential.
+    """The answers (`row_id`, `text`) without the clauses in which their writers claim a credential.
 
-    Args:
-        answers: `row_id`, `text`.
-
-    Returns:
-        `(answers, edits)`: the same rows with `text` cut, and `row_id`, `rule` ("credential"), `removed`, one row for
-        each run of clauses that was cut.
+    Returns `(answers, edits)`: the same rows with `text` cut, and EDITS with the rule "credential", one row a run of
+    clauses.
     """
     numbered = answers.select("row_id", "text").with_row_index("row")
     edits = [pl.DataFrame(schema=EDITS)]
@@ -106,7 +102,8 @@ def _marked(answers: pl.DataFrame) -> pl.DataFrame:
 
 def _headed(clause: pl.Expr) -> pl.Expr:
     """`clause` as a list: what announces the rest of it ("心理咨询师为您解答：") apart, where it begins so."""
-    head = pl.coalesce(clause.str.extract(pattern) for pattern in _heads()).fill_null("")
+    heads = map(_filled, lexicon("credentials", __file__)["heads"])
+    head = pl.coalesce(clause.str.extract(pattern) for pattern in heads).fill_null("")
     rest = clause.str.slice(head.str.len_chars())
     return pl.concat_list(head, rest).list.filter(pl.element() != "")
 
@@ -135,15 +132,9 @@ def _joined(marked: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _heads() -> list[str]:
-    """What ends no clause by a mark, captured."""
+def _filled(pattern: str) -> str:
     words = lexicon("credentials", __file__)
-    return [filled(pattern, _shared_words()) for pattern in words["heads"]]
-
-
-def _shared_words() -> dict[str, str]:
-    """Words of the lexicon that its patterns use."""
-    return {name: lexicon("credentials", __file__)[name] for name in ("title", "trade", "medic", "self", "years")}
+    return filled(pattern, {name: words[name] for name in ("title", "trade", "medic", "self", "years")})
 
 
 @cache
@@ -151,9 +142,9 @@ def _patterns() -> dict[str, str]:
     words: dict[str, Any] = lexicon("credentials", __file__)
     return {
         "near": words["near"],
-        "claims": filled(alternation(words["claims"]), _shared_words()),
-        "further": filled(alternation([*words["further"], words["calling"]]), _shared_words()),
-        **{name: filled(words[name], _shared_words()) for name in ("as_one", "bare", "address", "hanging")},
+        "claims": _filled(alternation(words["claims"])),
+        "further": _filled(alternation([*words["further"], words["calling"]])),
+        **{name: _filled(words[name]) for name in ("as_one", "bare", "address", "hanging")},
     }
 
 
@@ -185,14 +176,13 @@ OF_ONE_WRITER = (Threshold(4, 3, 0.05),)
 def without_signatures(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The answers without openings and closings that are repeated under different questions.
 
-    What stands behind a formula comes to an end of the answer once it is cut, and may be one itself: formulas are
-    searched and cut in rounds until there are no more.
+    In rounds until there are no more: what stands behind a formula comes to an end once it is cut, and may be one
+    itself.
 
     Args:
         answers: `row_id`, `group` (the question), `author` and `source` (each may be null), `text`.
 
-    Returns:
-        `(answers, edits)`: the same rows with `text` cut, and `row_id`, `rule` ("signature"), `removed`, one row a cut.
+    Returns `(answers, edits)`: the same rows with `text` cut, and EDITS with the rule "signature", one row a cut.
     """
     left = _Answers(answers)
     cuts = [pl.DataFrame(schema={"row": pl.UInt32, "removed": pl.String})]
@@ -263,13 +253,11 @@ class _Answers:
             rest = text.str.head(text.str.len_chars() - n_cut).str.replace(_LEADING_OVER, "${1}")
             whole = rest.str.strip_chars().str.replace(r"[，,、；;：:\s]+$", "。").str.replace(r"^。$", "")
             cut = cut.with_columns(text=whole, removed=text.str.slice(rest.str.len_chars()))
-        self._replace(cut.select(self.texts.columns))
-        return cut.select("row", pl.col("removed").str.strip_chars())
-
-    def _replace(self, changed: pl.DataFrame) -> None:
+        changed = cut.select(self.texts.columns)
         self.texts = pl.concat([self.texts.join(changed, on="row", how="anti"), changed])
-        for side, ends in self.ends.items():
-            self.ends[side] = pl.concat([ends.join(changed, on="row", how="anti"), _ends(changed, side)])
+        for end, clauses in self.ends.items():
+            self.ends[end] = pl.concat([clauses.join(changed, on="row", how="anti"), _ends(changed, end)])
+        return cut.select("row", pl.col("removed").str.strip_chars())
 
 
 def _ends(answers: pl.DataFrame, side: str) -> pl.DataFrame:

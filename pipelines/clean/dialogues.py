@@ -29,18 +29,15 @@ def clean_dialogues(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Dialogues of at least one round, in the language that their set says.
 
-    What is too long is dropped unread. Artefacts and personal data are taken out of every turn first. A turn that was
-    nothing else keeps a sign of what stood there, so that the roles still alternate: `[表情]`. Ages and signs of risk
-    are judged on what was written, before a placeholder stands in it (see `cells.as_written`); nothing but the verdicts
-    is in what is returned.
+    What is too long is dropped unread. Artefacts and personal data are taken out of every turn; one that was nothing
+    else becomes `[表情]`, so that the roles still alternate. Ages and risk are judged on what was written (see
+    `cells.as_written`), of which nothing is returned.
 
     Args:
         frame: Rows of `imported_dialogues`.
         filters: The thresholds; the papers' by default.
-        cleaning: How texts are cleaned.
 
-    Returns:
-        `(kept, dropped)`: rows of `clean_dialogues`, and drops in the unit `dialogue`.
+    Returns `(kept, dropped)`: rows of `clean_dialogues`, and drops in the unit `dialogue`.
     """
     filters, cleaning = filters or Filters(), cleaning or Cleaning()
     came = frame.lazy().select(ImportedDialogues.column_names()).collect()

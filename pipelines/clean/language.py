@@ -34,24 +34,17 @@ def language(text: pl.Expr) -> pl.Expr:
 def _language(texts: pl.Series) -> pl.Series:
     bare = texts.str.replace_all(PATTERN, " ") if texts.str.contains("[", literal=True).any() else texts
     counts = pl.DataFrame(counted(bare, _classes(), _CLASSES)).with_columns(bare.alias("text"))
+    # What there is of each script, a word of letters counted as one.
+    han, words = pl.sum_horizontal(_HAN), (pl.col("latin") + pl.col("foreign_latin")) / _LETTERS_OF_A_WORD
+    every = han + words + pl.sum_horizontal("kana", "hangul") + pl.col("other") / _LETTERS_OF_A_WORD
     return (
         counts.lazy()
-        .with_columns(_units())
+        .with_columns(han=han, words=words, all=every)
         .with_columns(_words())
         .select(_verdict().alias(texts.name))
         .collect()
         .to_series()
     )
-
-
-def _units() -> list[pl.Expr]:
-    """What there is of each script, a word of letters counted as one."""
-    han, words = pl.sum_horizontal(_HAN), (pl.col("latin") + pl.col("foreign_latin")) / _LETTERS_OF_A_WORD
-    return [
-        han.alias("han"),
-        words.alias("words"),
-        (han + words + pl.sum_horizontal("kana", "hangul") + pl.col("other") / _LETTERS_OF_A_WORD).alias("all"),
-    ]
 
 
 def _words() -> list[pl.Expr]:

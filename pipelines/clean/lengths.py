@@ -10,14 +10,10 @@ REASON = pl.lit("too_long")
 def split_posts(posts: pl.DataFrame, filters: Filters) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Posts by their length, as they were written.
 
-    Args:
-        posts: Rows of `imported_posts` or `raw_posts`.
-        filters: `max_post_chars` bounds title, description and labels of a post together, and each answer alone.
+    `max_post_chars` bounds title, description and labels of a post together, and each answer alone.
 
-    Returns:
-        `(kept, long, answers)`: the posts that are short enough, without their answers that are not; the posts that are
-        too long, with all their answers; and these answers, one row each, by `post_id`. `detail` of the latter two has
-        the figures.
+    Returns `(kept, long, answers)`: the posts that are short enough, without their answers that are not; the posts that
+    are too long; and these answers, one row each, by `post_id`. `detail` of the latter two has the figures.
     """
     most = filters.max_post_chars
     size = _sum(_chars("title"), _chars("description"), _chars("topic"), _chars_in("subtopics", pl.element()))
@@ -39,9 +35,7 @@ def split_posts(posts: pl.DataFrame, filters: Filters) -> tuple[pl.DataFrame, pl
 def split_dialogues(dialogues: pl.DataFrame, filters: Filters) -> tuple[pl.DataFrame, pl.DataFrame]:
     """`(kept, long)`: the dialogues that are short enough as they were written, and the others, with a `detail`.
 
-    Args:
-        dialogues: Rows of `imported_dialogues`.
-        filters: `max_post_chars` bounds each turn and the situation, `max_dialogue_chars` all of the texts together.
+    `max_post_chars` bounds each turn and the situation, `max_dialogue_chars` all of the texts together.
     """
     turns = pl.col("turns").list.eval(pl.element().struct.field("text").str.len_chars())
     notes = _chars_in("attributes", pl.element().struct.field("value"))

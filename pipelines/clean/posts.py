@@ -36,18 +36,16 @@ def clean_posts(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Posts in Mandarin of at least 20 characters that ask for help, their answers of more than 100.
 
-    What is too long is dropped unread. From the rest artefacts and personal data are removed first, and what is stored
-    is measured on what is left. Language, ages and signs of risk are judged on what was written, before a placeholder
-    stands in it (see `cells.as_written`); of that nothing but the verdicts is in what is returned.
+    What is too long is dropped unread. Artefacts and personal data are removed, and what is left is measured and
+    stored. Language, ages and risk are judged on what was written (see `cells.as_written`), of which nothing is
+    returned.
 
     Args:
         frame: Rows of `imported_posts` or `raw_posts`.
         filters: The thresholds; the papers' by default.
-        cleaning: How texts are cleaned.
 
-    Returns:
-        `(kept, dropped)`: rows of `clean_posts`, and drops in the units `post` and `answer`. A post left without
-        answers stays; the answers of a dropped post are dropped with it.
+    Returns `(kept, dropped)`: rows of `clean_posts`, and drops in the units `post` and `answer`. A post left without
+    answers stays; the answers of a dropped post are dropped with it.
     """
     filters, cleaning = filters or Filters(), cleaning or Cleaning()
     came = frame.lazy().select(ImportedPosts.column_names()).collect()

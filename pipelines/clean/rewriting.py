@@ -38,14 +38,10 @@ _ROUNDS = 16
 def rewrite(
     data: Bytes, offsets: Places, traits: Traits, folded: Codes, paper: bool
 ) -> tuple[Bytes, Places, npt.NDArray[np.uint32]]:
-    """The bytes and offsets of the rewritten rows, and the signs that each row holds.
+    """The bytes and offsets of the rewritten rows (n + 1), and the signs that each row holds.
 
-    Args:
-        data: Valid UTF-8.
-        offsets: Where each row begins, n + 1 of them.
-        traits: Per code point below CODES.
-        folded: Per code point below CODES what is written for it, or the second half of it (DOUBLE).
-        paper: Write nothing but PAPER, line ends and placeholders, and no brackets with nothing between them.
+    `traits` and `folded` are per code point below CODES; the latter is what is written for it, or its second half
+    (DOUBLE). `paper`: write nothing but PAPER, line ends and placeholders, and no brackets with nothing between them.
     """
     rows = len(offsets) - 1
     longest = 0

@@ -146,18 +146,13 @@ def find_duplicates_in(
 ) -> pl.DataFrame:
     """What `find_duplicates` gives, for texts that stay on the disk.
 
-    The source is read three times: for keys, for the texts of candidates, and for what decides who survives. Keys (8
-    bytes a text and band) and the texts of candidates are kept in a folder within `folder` until the end. In memory
-    are a batch of texts, then some 80 bytes a text: one band at a time.
+    The source is read three times. Keys (8 bytes a text and band) and the texts of candidates are kept in a folder
+    within `folder` until the end; in memory are a batch of texts, then some 80 bytes a text: one band at a time.
 
     Args:
-        source: a Parquet file, a folder of Parquet files (in the order of their names), or a call that gives record
-            batches with the columns that it is called with, the same each time.
-        column: the column of the texts.
-        folder: where the space on disk is.
-        earliest, ids: the columns that decide who survives.
-
-    The rest as in `find_duplicates`.
+        source: a Parquet file, a folder of them (in the order of their names), or a call that gives record batches with
+            the columns that it is called with, the same each time.
+        column: the column of the texts; `earliest` and `ids`: those that decide who survives.
 
     Raises RequestError as `find_duplicates` does, and if the source changes meanwhile; UnreadableFile if it is no
     Parquet file with these columns; OSError where the disk is full.
@@ -237,16 +232,7 @@ def _digests(texts: pl.Series, seeds: tuple[int, int]) -> Keys:
 
 
 def _first_equal(digests: Keys, valid: NDArray[np.bool_]) -> tuple[Words, Words]:
-    """Which texts are equal.
-
-    Args:
-        digests: uint64 [n, 2].
-        valid: bool [n], whether there is a text; a null is equal to nothing.
-
-    Returns:
-        firsts: uint32 [n], the first row with the same text; of a null, itself.
-        distinct: uint32 [m], the first row of each text, rising.
-    """
+    """Of each text the first row with the same one (uint32 [n]; a null equals nothing), and the first rows alone."""
     rows = np.arange(len(valid), dtype=np.uint32)
     frame = pl.DataFrame({"one": digests[:, 0], "other": digests[:, 1], "row": rows})
     first = frame.select(pl.col("row").first().over("one", "other")).to_series().to_numpy()
@@ -272,13 +258,9 @@ def _mask(rows: Words, n: int) -> NDArray[np.bool_]:
 
 
 def _clusters(components: Words, firsts: Words, order: _Order, similarity: _Similarity) -> pl.DataFrame:
-    """The clusters of n rows, as `find_duplicates` returns them.
+    """The clusters of n rows, as `find_duplicates` returns them, of a row that stands for each row's component.
 
-    Args:
-        components: uint32 [n], a row that stands for each row's component.
-        firsts: uint32 [n], the first row with the same text.
-        order: what decides who survives.
-        similarity: called with the first rows of different texts only.
+    `firsts` is the first row with the same text; `similarity` is called with the first rows of different texts only.
     """
     n = len(components)
     sizes = np.bincount(components, minlength=n).astype(np.uint32)[components]

@@ -136,16 +136,13 @@ def dialogue_keys(dialogues: pl.DataFrame, texts: pl.DataFrame | None = None) ->
 
 
 def soft_keys(texts: pl.DataFrame, split_of: pl.DataFrame, search: Search) -> pl.DataFrame:
-    """The soft keys of rows.
+    """`row_id`, `keys`: the soft keys of rows; a row without any is not there.
 
     Args:
         texts: `row_id`, `text`, `key` and `title` of posts and dialogues together; titles are too short to be nearly
             equal.
         split_of: `row_id`, `split` of the rows that have their split already (`pipelines.split.splits.known_splits`).
         search: What finds near-duplicates.
-
-    Returns:
-        `row_id`, `keys`; a row without any is not there.
     """
     texts = texts.filter(~pl.col("title") & (pl.col("text").str.len_chars() >= TELLING))
     texts = texts.join(split_of, on="row_id", how="left").select("row_id", "text", "key", "split")

@@ -33,12 +33,10 @@ def merge_posts(
     """Posts with `cluster_id` and `cluster_size`, one a cluster, each answer with the `cluster_id` of answers like it.
 
     Args:
-        posts: Rows of `clean_posts`.
-        clusters: The name of each post's cluster.
+        posts: Rows of `clean_posts`; `clusters`: the name of each post's cluster.
         search: What finds near-duplicates among the answers.
 
-    Returns:
-        `(kept, dropped)`: the drops are `duplicate` or `near_duplicate`, in the units `post` and `answer`.
+    Returns `(kept, dropped)`: the drops are `duplicate` or `near_duplicate`, in the units `post` and `answer`.
     """
     members = _clustered(posts.with_columns(key=keys.key(pl.col("text"))), clusters, "post_id")
     answers = _answers(members, search)

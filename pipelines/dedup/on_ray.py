@@ -47,8 +47,7 @@ def find_duplicates_on_ray(
 ) -> pl.DataFrame:
     """What `find_duplicates` gives, computed on the cluster that `connected` gives.
 
-    Args:
-        parts: into how many parts keys and candidates are shuffled; by the number of texts and of CPUs if None.
+    `parts`: into how many parts keys and candidates are shuffled; by the number of texts and of CPUs if None.
 
     Raises RequestError as `find_duplicates` does, GongqingError where Ray is not installed or cannot be reached.
     """
@@ -79,14 +78,12 @@ def find_duplicates_in_dataset(
     *,
     parts: int | None = None,
 ) -> pl.DataFrame:
-    """What `find_duplicates` gives, for a dataset that need not pass through this process.
+    """What `find_duplicates` gives, for a dataset that need not pass through this process. Ray is to be connected.
 
     Args:
         dataset: columns `row` (0 … n - 1, each once, in any order), `text`, and `earliest` and `id` for the rule of
             survivors. It is read twice.
         n: the number of its rows.
-
-    The rest as in `find_duplicates_on_ray`. Ray is to be connected.
     """
     import ray
 

@@ -32,16 +32,13 @@ def unique(
     """`(kept, dropped)` of `unique_posts`, `unique_dialogues` and `splits`.
 
     Args:
-        posts: Rows of `clean_posts`.
-        dialogues: Rows of `clean_dialogues`.
+        posts: Rows of `clean_posts`; `dialogues`: of `clean_dialogues`.
         known: The table `splits` so far; empty the first time.
-        sizes: How much of the new groups goes to validation and test.
-        seed: Which groups these are follows from it.
+        sizes: How much of the new groups goes to validation and test; which these are follows from `seed`.
         given_at: What to write beside new groups: the versions in which they were first seen.
         search: What finds near-duplicates; nothing depends on it but speed.
 
-    Drops: `duplicate`, `near_duplicate` (post, dialogue, answer), `bridges_split` (post, dialogue) and `post_dropped`
-    (answer).
+    Drops: `duplicate`, `near_duplicate` (post, dialogue, answer), `bridges_split` (post, dialogue), `post_dropped`.
     """
     posts = posts.with_columns(cluster=post_clusters(posts, search))
     dialogues = dialogues.with_columns(cluster=dialogue_clusters(dialogues, search))

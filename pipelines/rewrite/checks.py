@@ -25,12 +25,10 @@ def first_fault(script: Script, texts: Sequence[str], instructions: str) -> Reas
     """The first fault of a rewrite, as reason and detail; None where it is clean (C: the filter after rewriting).
 
     Args:
-        script: What was to be rewritten.
         texts: The rewritten lines, one for each line of the script.
         instructions: What the model was asked to do; whatever it copies of that is an artefact.
 
-    Returns:
-        `unchanged`, `artefact` or `facts_changed`, and kinds with counts (``number 1, name 1``), no text.
+    Returns `unchanged`, `artefact` or `facts_changed`, and kinds with counts (``number 1, name 1``), no text.
 
     Raises ValueError where there are more or fewer lines than in the script.
     """

@@ -113,7 +113,14 @@ def _counted(match: re.Match[str], text: str) -> Iterator[Figure]:
         if unit and low > 1:
             yield figure(low, "ordinal")
     elif _is_fact(low, unit, match, text):
-        yield _in_unit(low, unit, size, match, text)
+        if match["low"][-1] in "俩仨":
+            unit = unit or "piece"
+        if unit == "clock" and not _is_clock(low, match, text):  # 有两点建议
+            unit = "piece"
+        if unit == "month" and size == 12 and low >= 1900:
+            unit, size = "year", 1
+        with_half = match["half"] or (match["tail"] and unit in ("month", "clock", "day", "minute"))
+        yield figure(low + (0.5 if with_half else 0), unit, size)
 
 
 def _is_fact(value: float, unit: str, match: re.Match[str], text: str) -> bool:
@@ -139,17 +146,6 @@ def _of_two(match: re.Match[str], text: str) -> bool:
     ):
         return True
     return match["unit"] == "个" and _PEOPLE.match(text, match.end()) is not None
-
-
-def _in_unit(value: float, unit: str, size: float, match: re.Match[str], text: str) -> Figure:
-    if match["low"][-1] in "俩仨":
-        unit = unit or "piece"
-    if unit == "clock" and not _is_clock(value, match, text):  # 有两点建议
-        unit = "piece"
-    if unit == "month" and size == 12 and value >= 1900:
-        unit, size = "year", 1
-    with_half = match["half"] or (match["tail"] and unit in ("month", "clock", "day", "minute"))
-    return figure(value + (0.5 if with_half else 0), unit, size)
 
 
 def _is_clock(value: float, match: re.Match[str], text: str) -> bool:

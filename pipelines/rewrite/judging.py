@@ -34,18 +34,12 @@ class Judgement(Verdict):
 
 
 def plan(drafts: pl.DataFrame, scripts: Scripts, models: Sequence[str]) -> Plan:
-    """One question a draft that is no copy.
+    """One question a draft (`drafts`: rows of `rewrite_drafts`) that is no copy.
 
-    Args:
-        drafts: Rows of `rewrite_drafts`.
-        scripts: What they were made from, by unit and id.
-        models: The alias to ask, one.
-
-    Returns:
-        Rows are judgements, good and bad: `rewritten` drops by them. Drops are in the units `dialogue` and `label`:
-        before asking, source_changed (the source is gone or another, and the draft will be made again) and copy (all
-        variants are copies); after, the reason of the first reply without a judgement, with its variant in the detail:
-        the judgements of the other variants go with it.
+    Rows are judgements, good and bad: `rewritten` drops by them. Drops are in the units `dialogue` and `label`: before
+    asking, source_changed (the source is gone or another, and the draft will be made again) and copy (all variants are
+    copies); after, the reason of the first reply without a judgement, with its variant in the detail: the judgements of
+    the other variants go with it.
     """
     [model] = models
     lost: dict[tuple[str, str], Lost] = {}

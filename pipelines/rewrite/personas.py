@@ -8,7 +8,7 @@ are a straight line, the point that kneed (Satopää et al. 2011) sees furthest 
 import json
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -44,8 +44,7 @@ _LEAST_TO_DRAW = 2
 DIGITS = 9
 
 
-@dataclass(frozen=True, slots=True)
-class Clusters:
+class Clusters(NamedTuple):
     """Centres, `[k, d]`, the largest cluster first; and the curve that K was read off, with whether it had an elbow."""
 
     centres: Vectors
@@ -57,12 +56,7 @@ def cluster(vectors: Vectors, most: int, seed: int) -> Clusters:
     """k-means with the K of the elbow, or without one 4, no more than a tenth of the vectors, and at least 1.
 
     An elbow that leaves a cluster of one vector is none. Clusters are numbered by size, then by centre, so that no
-    number hangs on how k-means began.
-
-    Args:
-        vectors: `[n, d]`, n ≥ 1, in an order that hangs on nothing else.
-        most: The greatest K.
-        seed: Of k-means.
+    number hangs on how k-means began. `vectors` are `[n, d]`, n ≥ 1; K is `most` at most.
     """
     curve = sse_curve(vectors, most, seed)
     k = elbow(curve)
@@ -146,18 +140,19 @@ def personas(profiles: pl.DataFrame, fits: pl.DataFrame, settings: Rewrite, seed
         settings: With an `encoder`, the sentence embeddings of the descriptions are clustered; without, the scores.
         seed: Of k-means.
 
-    Returns:
-        Rows of `persona_fits`, one a role that has profiles, and of `personas`, one a profile.
+    Returns rows of `persona_fits`, one a role that has profiles, and of `personas`, one a profile.
 
     Raises RequestError where the settings name an encoder that cannot be read.
     """
+    # What most profiles were made by: another profiler has another scale.
+    made_by = profiles.group_by("provider", "model_asked").len().sort("len", "provider", "model_asked")
     fitted_by = json.dumps(
         {
             "fit": settings.fit,
             "max_clusters": settings.max_clusters,
             "encoder": None if settings.encoder is None else encoder_id(settings.encoder),
             "seed": seed,
-            "profiled_by": _profiled_by(profiles),
+            "profiled_by": "/".join(made_by.row(-1)[:2]) if made_by.height else None,
         }
     )
     fit_of = {row["role"]: row for row in fits.iter_rows(named=True) if row["fitted_by"] == fitted_by}
@@ -178,12 +173,6 @@ def personas(profiles: pl.DataFrame, fits: pl.DataFrame, settings: Rewrite, seed
         new_fits.append(fit)
         assigned += _assigned(of_role, raw, fit)
     return rows(PersonaFits, new_fits), rows(Personas, assigned)
-
-
-def _profiled_by(profiles: pl.DataFrame) -> str | None:
-    """What most profiles were made by: another profiler has another scale."""
-    made_by = profiles.group_by("provider", "model_asked").len().sort("len", "provider", "model_asked")
-    return "/".join(made_by.row(-1)[:2]) if made_by.height else None
 
 
 def _fit(role: str, profiles: Sequence[Row], scores: Vectors, raw: Vectors, settings: Rewrite, seed: int) -> Row:
@@ -235,8 +224,7 @@ def _assigned(profiles: Sequence[Row], raw: Vectors, fit: Row) -> list[Row]:
 def _drifted(raw: Vectors, fit: Row, limit: float) -> bool:
     """Whether the profiles lie much further from the centres than those that were fitted, or much nearer."""
     vectors = _vectors(raw, np.array(fit["mean"]), np.array(fit["scale"]))
-    _, distance = nearest(vectors, np.array(fit["centres"]))
-    error = _mean_error(distance)
+    error = _mean_error(nearest(vectors, np.array(fit["centres"]))[1])
     return error > limit * (float(fit["error"]) or _ERROR_OF_EQUALS) or error * limit < float(fit["error"])
 
 
@@ -250,16 +238,13 @@ def _outgrown(profiles: Sequence[Row], fit: Row) -> bool:
 
 
 def name(centre: Sequence[float] | Vectors) -> str:
-    """The leading traits of a centre of standardised D, I, S, C, the strongest first: ``high D, low S``, or
-    ``balanced``.
-    """
+    """The leading traits of a centre of standardised D, I, S, C, the strongest first, or ``balanced``."""
     leading = [(trait, z) for trait, z in zip(TRAITS, centre, strict=True) if abs(z) >= _LEADS]
     leading.sort(key=lambda one: -abs(one[1]))
     return ", ".join(f"{'high' if z > 0 else 'low'} {trait}" for trait, z in leading) or "balanced"
 
 
 def _mean_error(distances: Vectors) -> float:
-    """The mean of the squared distances."""
     return round(float(np.square(distances).mean()), DIGITS)
 
 

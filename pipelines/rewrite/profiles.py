@@ -55,15 +55,11 @@ def plan(dialogues: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -
     """One question a speaker of a dialogue of the train split.
 
     Args:
-        dialogues: Rows of `coherent_dialogues`.
-        splits: The split of every group.
+        dialogues: Rows of `coherent_dialogues`; `splits`: the split of every group.
         models: The alias to ask, one.
 
-    Returns:
-        Drops are in the unit `speaker`, of which every dialogue gives two. Before asking: not_train, under_18, risk,
-        and silent; after: the reasons of replies, and personal_data.
-
-    Raises RequestError for a dialogue whose group has no split.
+    Drops are in the unit `speaker`, of which every dialogue gives two. Before asking: not_train, under_18, risk, and
+    silent; after: the reasons of replies, and personal_data. Raises RequestError for a group without a split.
     """
     [model] = models
     eligibility = Eligibility(splits)
@@ -74,8 +70,11 @@ def plan(dialogues: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -
         exclusion = eligibility.exclusion_reason(row["dialogue_id"], row)
         for role in ROLES:
             row_id = f"{row['dialogue_id']}/{role}"
-            if reason := exclusion or _silent(row, role):
-                lost.append(Lost("speaker", row_id, *reason))
+            characters = sum(not one.isspace() for text in _turns_of(row, role) for one in text)
+            if exclusion is not None:
+                lost.append(Lost("speaker", row_id, *exclusion))
+            elif characters < _LEAST_CHARACTERS:
+                lost.append(Lost("speaker", row_id, "silent", f"{characters} characters"))
             else:
                 questions.append(_question(row_id, row, role, model))
                 row_of[row_id] = row, role
@@ -97,11 +96,6 @@ def _turns_of(row: Row, role: str) -> list[str]:
     return [turn["text"] for turn in row["turns"] if turn["role"] == role]
 
 
-def _silent(row: Row, role: str) -> tuple[str, str] | None:
-    characters = sum(not one.isspace() for text in _turns_of(row, role) for one in text)
-    return ("silent", f"{characters} characters") if characters < _LEAST_CHARACTERS else None
-
-
 def _question(row_id: str, row: Row, role: str, model: str) -> Question[Disc]:
     lang: Lang = row["lang"]
     turns = [{"role": turn["role"], "text": turn["text"]} for turn in row["turns"]]
@@ -118,12 +112,7 @@ def _question(row_id: str, row: Row, role: str, model: str) -> Question[Disc]:
 
 
 def parse(text: str, lang: Lang, own_turns: Sequence[str]) -> Disc:
-    """The profile that a reply writes.
-
-    Args:
-        text: The reply.
-        lang: The language of the dialogue: the description must be in it.
-        own_turns: Of the speaker whose profile it is: each quote must stand in one of them, as it is.
+    """The profile that a reply writes; each quote must stand in one of `own_turns`, as it is.
 
     Raises InvalidReply and ValidationError.
     """
@@ -138,7 +127,8 @@ def parse(text: str, lang: Lang, own_turns: Sequence[str]) -> Disc:
     description = read.description.strip()
     require_language(lang, description=description)
     require_length("description", description, _DESCRIPTION[lang])
-    if (sentences := _sentences(description, lang)) not in _SENTENCES:
+    sentences = sum(bool(_LETTER.search(part)) for part in _ENDS[lang].split(description))
+    if sentences not in _SENTENCES:
         least, most = _SENTENCES.start, _SENTENCES.stop - 1
         wanted = f"description has {sentences} sentences; it must have {least} to {most}"
         raise InvalidReply("sentences:description", wanted)
@@ -149,10 +139,6 @@ def parse(text: str, lang: Lang, own_turns: Sequence[str]) -> Disc:
         wanted = f"description tells of a life, and must tell of a manner alone: leave out {', '.join(facts)}"
         raise InvalidReply("facts:description", wanted)
     return read.model_copy(update={"description": description})
-
-
-def _sentences(text: str, lang: Lang) -> int:
-    return sum(bool(_LETTER.search(part)) for part in _ENDS[lang].split(text))
 
 
 @stage(

@@ -67,9 +67,7 @@ _LETTER = re.compile(r"[^\W_]")
 
 
 class RewrittenLine(Verdict):
-    """A rewritten line. The schema lets a model name nobody else; `parse` checks that it is the speaker of that
-    place.
-    """
+    """A rewritten line, by one of those who may speak; `parse` checks that it is the speaker of that place."""
 
     n: int
     who: Annotated[str, WithJsonSchema({"type": "string", "enum": list(get_args(Speaker))})]
@@ -121,20 +119,17 @@ def plan(
     """One question a script and variant that is no copy.
 
     Args:
-        scripts: What may be rewritten; none of it is in `lost`.
-        lost: What may not, with the reasons.
+        scripts: What may be rewritten; none of it is in `lost`: what may not, with the reasons.
         personas: Rows of `personas` with `D`, `I`, `S` and `C` of their profiles; used for P alone.
         variants: Which are wanted.
         models: The alias to ask, one.
         seed: Of the draw of personas.
         similar: Compares before and after by an encoder; None: by the wording of their lines alone.
 
-    Returns:
-        Drops are in the units `dialogue` and `label`. Before asking: those of `lost`, and no_persona, where P is wanted
-        and one of the two speakers has no profile, or one with nobody of its cluster to draw. After: one for each unit
-        that is not kept, for its first variant that was lost, which the detail names: the reasons of replies,
-        risk and under_18 where the source shows nothing of the kind, personal_data, lines_moved, misquoted (of a
-        label), those of `checks.first_fault`, and other_meaning.
+    Drops are in the units `dialogue` and `label`. Before asking: those of `lost`, and no_persona, where a speaker has
+    no profile, or one with nobody of its cluster to draw. After: one for each unit, for its first variant that was
+    lost: the reasons of replies, risk and under_18 where the source shows nothing of the kind, personal_data,
+    lines_moved, misquoted (of a label), those of `checks.first_fault`, and other_meaning.
     """
     [model] = models
     wanted = tuple(dict.fromkeys(variants))
@@ -162,8 +157,11 @@ def plan(
         unkept: list[Lost] = []
         for unit in units:
             of_unit = {variant: checked[question.row_id] for variant, question in unit.questions.items()}
-            if loss := _first_loss(of_unit):
-                unkept.append(Lost(unit.script.unit, unit.script.row_id, *loss))
+            faults = [(variant, one.fault) for variant, one in of_unit.items() if one.fault is not None]
+            if faults:
+                variant, (reason, detail) = faults[0]
+                detail = f"{variant}: {detail}" if detail else variant
+                unkept.append(Lost(unit.script.unit, unit.script.row_id, reason, detail))
             else:
                 kept += (_row(unit, variant, of_unit.get(variant)) for variant in wanted)
         return rows(RewriteDrafts, kept), gather(before, dropped(STAGE, unkept))
@@ -216,15 +214,11 @@ def parse(text: str, script: Script) -> Rewritten:
             raise InvalidReply(f"length:{number}", wanted)
         if len(line.text) > most:
             raise InvalidReply(f"length:{number}", f"line {number} may have {most} characters; {length}")
-        if _left_language(source.text, line.text, script.lang) or _foreign(line.text, script):
+        left = len(line.text) >= _MEASURABLE and share(line.text, script.lang) < LEAST_SHARE
+        if (left and share(source.text, script.lang) >= LEAST_SHARE) or _foreign(line.text, script):
             raise InvalidReply(f"language:{number}", f"line {number} must be in the language of the dialogue")
     require_language(script.lang, lines="\n".join(line.text for line in lines))
     return Rewritten(lines=lines)
-
-
-def _left_language(source: str, text: str, lang: Lang) -> bool:
-    """Whether a line of some length is in another language, and its source was not."""
-    return len(text) >= _MEASURABLE and share(text, lang) < LEAST_SHARE <= share(source, lang)
 
 
 def _foreign(text: str, script: Script) -> bool:
@@ -323,14 +317,6 @@ def _other_meaning(
         return ("other_meaning", f"own lines {times:.1f} times") if times < LEAST_OWN[script.lang] else None
     common = shared(source, texts)
     return ("other_meaning", f"shared {common:.2f}") if common < _LEAST_SHARED else None
-
-
-def _first_loss(checked: Mapping[Variant, _Checked]) -> Reason | None:
-    for variant, one in checked.items():
-        if one.fault is not None:
-            reason, detail = one.fault
-            return reason, f"{variant}: {detail}" if detail else variant
-    return None
 
 
 def _row(unit: _Unit, variant: Variant, checked: _Checked | None) -> Row:

@@ -28,15 +28,12 @@ def rewritten_dialogues(
     """Whole dialogues, one a variant.
 
     Args:
-        drafts: Rows of `rewrite_drafts`.
-        judgements: Rows of `rewrite_judgements`.
-        dialogues: Rows of `coherent_dialogues`, which the drafts were made from.
+        drafts: Rows of `rewrite_drafts`; `judgements`: of `rewrite_judgements`; `dialogues`: of `coherent_dialogues`.
         scripts: What may be rewritten today, by unit and id.
 
-    Returns:
-        `(kept, dropped)`. Drops are in the unit `dialogue`: source_changed, not_judged, judged_different,
-        strategies_lost, with the variant that was lost in the detail. Turns keep the source's labels; a clip does not
-        fit new words, so rewritten turns have none, and a model wrote them, whoever wrote the source.
+    Returns `(kept, dropped)`. Drops are in the unit `dialogue`: source_changed, not_judged, judged_different,
+    strategies_lost, with the variant that was lost in the detail. Turns keep the source's labels; rewritten ones have
+    no clip, and a model wrote them.
     """
     source_of = {row["dialogue_id"]: row["turns"] for row in dialogues.iter_rows(named=True)}
     good, lost = _good("dialogue", drafts, judgements, scripts)
@@ -50,14 +47,11 @@ def rewritten_rounds(
     """Labelled rounds, one a variant, with the verdicts of their labels carried.
 
     Args:
-        drafts: Rows of `rewrite_drafts`.
-        judgements: Rows of `rewrite_judgements`.
+        drafts: Rows of `rewrite_drafts`; `judgements`: of `rewrite_judgements`; `labels`: of `cer_labels`.
         candidates: Rows of `cer_candidates`, with what the steps say in closed sets: that is not rewritten.
-        labels: Rows of `cer_labels`.
         scripts: What may be rewritten today, by unit and id.
 
-    Returns:
-        `(kept, dropped)`. Drops are in the unit `label`, for the reasons of `rewritten_dialogues`.
+    Returns `(kept, dropped)`; drops as of `rewritten_dialogues`, in the unit `label`.
     """
     candidate_of, label_of = (
         {label_id(row): row for row in frame.iter_rows(named=True)} for frame in (candidates, labels)
@@ -115,10 +109,8 @@ def _carried(draft: Row) -> Row:
 def _turns(draft: Row, source: list[Row]) -> list[Row]:
     if draft["variant"] == "D":
         return source
-    return [
-        turn | {"text": line["text"], "origin": "model", "media": []}
-        for turn, line in zip(source, draft["lines"], strict=True)
-    ]
+    pairs = zip(source, draft["lines"], strict=True)
+    return [turn | {"text": line["text"], "origin": "model", "media": []} for turn, line in pairs]
 
 
 def _texts(lines: list[Row]) -> Row:

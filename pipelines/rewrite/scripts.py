@@ -35,9 +35,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """The lines of one unit. `row_id` is the dialogue's id, or `dialogue_id#round/candidate`; `closed` is what the
-    steps of a candidate say in closed sets.
-    """
+    """The lines of a dialogue, or of a label (`dialogue_id#round/candidate`) with what its steps say in closed sets."""
 
     unit: Unit
     row_id: str
@@ -99,9 +97,7 @@ def label_id(row: Mapping[str, Any]) -> str:
 def of_label(candidate: Mapping[str, Any], turn: Mapping[str, Any]) -> Script:
     """The script of a candidate: the history, the reply of the source, the candidate's reply, its three reasonings.
 
-    Args:
-        candidate: A row of `cer_candidates`.
-        turn: The row of `sampled_turns` of the same round. The history has no labels; the reference has.
+    `turn` is the row of `sampled_turns` of the same round; its history has no labels, the reference has.
 
     Raises ValueError where the two are of different rounds.
     """
@@ -130,15 +126,11 @@ def scripts(
     """The dialogues and labelled rounds that may teach, by unit and id, and what is left out.
 
     Args:
-        dialogues: Rows of `coherent_dialogues`.
-        splits: The split of every group.
-        turns: Rows of `sampled_turns`: the history of a labelled round, and its reference.
-        candidates: Rows of `cer_candidates`: what was labelled.
-        labels: Rows of `cer_labels`.
+        dialogues: Rows of `coherent_dialogues`; `splits`: the split of every group.
+        turns: Rows of `sampled_turns`; `candidates`: of `cer_candidates`; `labels`: of `cer_labels`.
 
-    Returns:
-        A script for each dialogue and each label, or its loss: not_train, under_18, risk; and for a label no_candidate,
-        where what was labelled is gone, or candidate_changed, where something else has its id.
+    Returns a script for each dialogue and each label, or its loss: not_train, under_18, risk; and for a label
+    no_candidate, where what was labelled is gone, or candidate_changed, where something else has its id.
 
     Raises RequestError for a group without a split.
     """

@@ -51,13 +51,11 @@ def give_splits(
     """Groups the rows and gives every new group its split.
 
     Args:
-        posts: `row_id`, `keys` (exact ones) of posts.
-        dialogues: `row_id`, `keys` of dialogues.
+        posts: `row_id`, `keys` (exact ones) of posts; `dialogues`: of dialogues.
         known: The table `splits` so far; its groups keep their split for ever.
         sizes: How much of the new groups goes to validation and test, for groups with posts and for others.
         soft: The soft keys of rows; no row need have any.
-        clusters: Rows of one cluster will be merged: the keys of all of them count, but a size counts them as one. A
-            row that is not named is a cluster by itself.
+        clusters: Rows of one cluster will be merged: the keys of all of them count, but a size counts them as one.
         seed: Which groups these are follows from it and from the group alone.
         given_at: What to write beside new groups.
     """

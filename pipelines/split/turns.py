@@ -27,8 +27,7 @@ def sample_turns(
         sampling: How many rounds a dialogue gives, and where the law sits.
         seed: The draw follows from it and from the dialogue's id.
 
-    Returns:
-        `(kept, dropped)`: rows of `sampled_turns`, and drops in the unit `round` for the rounds not drawn.
+    Returns `(kept, dropped)`: rows of `sampled_turns`, and drops in the unit `round` for the rounds not drawn.
     """
     sampling = sampling or Sampling()
     kept: list[dict[str, Any]] = []

@@ -4,8 +4,7 @@ A clear case has a reason to be dropped, an unclear one a doubt, which the LLM f
 themselves is never dropped by signs: a person in distress may mention a price, a job or a pill.
 """
 
-from functools import cache, reduce
-from operator import add
+from functools import cache
 
 import polars as pl
 
@@ -29,12 +28,10 @@ def relevance(text: pl.Expr, title: pl.Expr) -> pl.Expr:
         text: The whole post, title and all, in Simplified Chinese and without personal data; null counts as empty.
         title: Its title, which may be a sign by itself ("【公告】…").
 
-    Returns:
-        A struct of `reason` (one of `schemas.labels.DOUBTS`, null where there is none), `detail` (its signs, null
-        without a reason), `doubts` (such labels, empty where there is a reason or no doubt) and `emotional_context`
-        (0 … 1): 0.40 · (1 − 0.7^feelings) + 0.20 · min(1, own / 4) + 0.15 · min(1, people / 3) + 0.10 · asking
-        + 0.15 · min(1, characters / 100), where `feelings`, `people` and `own` (I, me, myself) count words of the
-        lexicon and `asking` is whether help is asked for; 0 for an empty text.
+    Returns a struct of `reason` (one of `schemas.labels.DOUBTS`, or null), `detail` (its signs), `doubts` (such labels)
+    and `emotional_context` (0 … 1): 0.40 · (1 − 0.7^feelings) + 0.20 · min(1, own / 4) + 0.15 · min(1, people / 3) +
+    0.10 · asking + 0.15 · min(1, characters / 100), where `feelings`, `people` and `own` (I, me, myself) count words of
+    the lexicon and `asking` is whether help is asked for; 0 for an empty text.
     """
     both = pl.struct(text=text.fill_null(""), title=title.fill_null(""))
     return both.map_batches(_relevance, return_dtype=RELEVANCE, is_elementwise=True)
@@ -65,24 +62,17 @@ def _words() -> Words:
     """What is counted in every text: the parts of a story, topics, and what is near the signs of each label."""
     words = lexicon("relevance", __file__)
     story, topics = words["story"], words["not_psychological"]["topics"]
-    lists = {**story, **topics, **{_near(label): words[label]["near"] for label in _SIGNED}}
+    lists = {**story, **topics, **{f"near {label}": words[label]["near"] for label in _SIGNED}}
     return Words({name: spelled("|".join(one) if isinstance(one, list) else one) for name, one in lists.items()})
 
 
-def _near(label: str) -> str:
-    return f"near {label}"
-
-
 def _score() -> pl.Expr:
-    return reduce(
-        add,
-        (
-            0.40 * (1 - 0.7 ** pl.col("feelings").cast(pl.Float64)),
-            0.20 * (_own() / 4).clip(0, 1),
-            0.15 * (pl.col("people") / 3).clip(0, 1),
-            0.10 * (pl.col("asking") > 0).cast(pl.Float64),
-            0.15 * (pl.col("text").str.len_chars() / 100).clip(0, 1),
-        ),
+    return (
+        0.40 * (1 - 0.7 ** pl.col("feelings").cast(pl.Float64))
+        + 0.20 * (_own() / 4).clip(0, 1)
+        + 0.15 * (pl.col("people") / 3).clip(0, 1)
+        + 0.10 * (pl.col("asking") > 0).cast(pl.Float64)
+        + 0.15 * (pl.col("text").str.len_chars() / 100).clip(0, 1)
     )
 
 
@@ -106,7 +96,7 @@ def _signed(posts: pl.DataFrame, label: str) -> pl.DataFrame:
     clear = pl.col(rules.get("certain", rules["needs"])) & (n_signs >= rules["clear"])
     impersonal = (pl.col("own") <= rules["own"]) & (pl.col("feelings") <= rules["feelings"])
     return (
-        posts.filter(pl.col(_near(label)) > 0)
+        posts.filter(pl.col(f"near {label}") > 0)
         .select("row", "feelings", own=_own(), **signs)
         .filter(pl.col(rules["needs"]) & (n_signs >= rules["doubtful"]))
         .select("row", label=pl.lit(label), clear=clear & impersonal, detail=_named(list(signs)))

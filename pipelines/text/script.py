@@ -59,10 +59,9 @@ def as_simplified(text: pl.Expr) -> pl.Expr:
 def simplified(text: pl.Expr) -> pl.Expr:
     """`text` in Simplified Chinese, by OpenCC's phrases and characters; a null stays one.
 
-    Only a row that holds something to convert is touched, and in it no character that only Simplified has: alone,
-    OpenCC turns 打坏 into 打坯, for in Traditional 坏 is another word. A row that is rather Traditional is read as
-    typed in Taiwan (看著 becomes 看着), one that is rather Simplified is not (显著 stays). No word is exchanged for
-    the mainland's: 憂鬱症 becomes 忧郁症.
+    Only a row that holds something to convert is touched, and in it no character that only Simplified has: OpenCC turns
+    打坏 into 打坯. A row that is rather Traditional is read as typed in Taiwan (看著 becomes 看着), another is not
+    (显著 stays). No word is exchanged for the mainland's: 憂鬱症 becomes 忧郁症.
     """
     return text.map_batches(lambda texts: in_slices(_simplified, texts), return_dtype=pl.String, is_elementwise=True)
 

@@ -111,7 +111,15 @@ _NOBODY = r"^(?:我|你|他|她|它|ta|TA|所有人|全体成员|一下|了|大�
 
 def find_handles(texts: pl.Series) -> pl.DataFrame:
     """QQ numbers, WeChat ids, account names and mentions in folded texts, as a frame of SPANS."""
-    return gather([_qq(texts), _wechat(texts), _accounts(texts), _mailboxes(texts), _papers(texts), _mentions(texts)])
+    accounts = matches(texts, _ID, cue=rf"(?i:{_PLATFORM}{_NAME}?{_GLUE})").filter(_is_id())
+    # The name of a mailbox without the rest of the address.
+    cue = rf"(?i:(?:邮箱|电邮|(?-u:\b)e-?mail|(?-u:\b)gmail|hotmail|outlook)(?:{STRONG}|[ ]){{1,3}})"
+    mailboxes = matches(texts, _ID, cue=cue).filter(_is_id() & ~pl.col("after").str.contains("^ ?[@.]"))
+    # Passports and permits have no check digit.
+    cue = rf"(?:护照|通行证|回乡证|台胞证|军官证|驾驶证|驾照|居留证|身份证)(?:号码?|编号)?(?:{STRONG}|[ ]){{0,3}}"
+    papers = matches(texts, r"[A-Za-z]{1,2}[0-9]{6,9}(?:[(（][0-9A][)）])?", cue=cue)
+    named = spans(accounts, "account"), spans(mailboxes, "email"), spans(papers, "id_card")
+    return gather([_qq(texts), _wechat(texts), *named, _mentions(texts)])
 
 
 def _qq(texts: pl.Series) -> pl.DataFrame:
@@ -149,21 +157,13 @@ def _wechat(texts: pl.Series) -> pl.DataFrame:
     looks = pl.col("hit").str.contains(r"^[A-Za-z_-]+[0-9_][A-Za-z0-9_-]{2,}$|^[A-Za-z]+_[A-Za-z0-9_-]+$") & long
     # Letters alone are an id after a Chinese cue; after an English one they may be the next word.
     chinese = pl.col("cue").str.contains(r"\p{Han}|(?i:[vw] ?x)") & long
-    return gather(
-        [
-            spans(after_cue.filter(_is_id(or_where=chinese)), "wechat"),
-            spans(given, "wechat"),
-            spans(anywhere.filter(_is_id()), "wechat"),
-            spans(before_cue.filter(_is_id()), "wechat"),
-            spans(near_cue.filter(_is_id() & looks), "wechat"),
-            spans(back_near.filter(_is_id() & looks), "wechat"),
-        ]
-    )
-
-
-def _accounts(texts: pl.Series) -> pl.DataFrame:
-    hits = matches(texts, _ID, cue=rf"(?i:{_PLATFORM}{_NAME}?{_GLUE})")
-    return spans(hits.filter(_is_id()), "account")
+    announced = [
+        after_cue.filter(_is_id(or_where=chinese)),
+        given,
+        *(one.filter(_is_id()) for one in (anywhere, before_cue)),
+    ]
+    near = [one.filter(_is_id() & looks) for one in (near_cue, back_near)]
+    return spans(pl.concat([*announced, *near]), "wechat")
 
 
 def _is_id(or_where: pl.Expr | None = None) -> pl.Expr:
@@ -181,27 +181,10 @@ def _is_id(or_where: pl.Expr | None = None) -> pl.Expr:
     return likely & ~qq & ~pl.col("hit").str.contains(_WORDS) & ~amount & ~line
 
 
-def _mailboxes(texts: pl.Series) -> pl.DataFrame:
-    """The name of a mailbox without the rest of the address."""
-    cue = rf"(?i:(?:邮箱|电邮|(?-u:\b)e-?mail|(?-u:\b)gmail|hotmail|outlook)(?:{STRONG}|[ ]){{1,3}})"
-    hits = matches(texts, _ID, cue=cue)
-    return spans(hits.filter(_is_id() & ~pl.col("after").str.contains("^ ?[@.]")), "email")
-
-
-def _papers(texts: pl.Series) -> pl.DataFrame:
-    """Passports and permits, which have no check digit."""
-    cue = rf"(?:护照|通行证|回乡证|台胞证|军官证|驾驶证|驾照|居留证|身份证)(?:号码?|编号)?(?:{STRONG}|[ ]){{0,3}}"
-    return spans(matches(texts, r"[A-Za-z]{1,2}[0-9]{6,9}(?:[(（][0-9A][)）])?", cue=cue), "id_card")
-
-
 def find_nicknames(texts: pl.Series) -> pl.DataFrame:
     """Accounts with a Chinese name, which must be announced as a name."""
     rows = texts.str.contains(_ANNOUNCED).arg_true()
-    hits = _nicknames(texts.gather(rows))
-    return hits.with_columns(row=rows.gather(hits["row"]).cast(pl.UInt32))
-
-
-def _nicknames(texts: pl.Series) -> pl.DataFrame:
+    texts = texts.gather(rows)
     opening = rf"(?i:{_SOCIAL}{_NAME}?(?:是|叫做?|搜索?)?[:： ]?[“「『【\"])"
     quoted = matches(texts, r"[^\n“”「」『』【】\"]{2,20}", cue=opening, tail='[”」』】"]')
     # One search for all: the automaton of a nickname is large.
@@ -223,7 +206,8 @@ def _nicknames(texts: pl.Series) -> pl.DataFrame:
     prose = pl.col("hit").str.contains(pl.when(after_colon).then(pl.lit(_QUESTION)).otherwise(pl.lit(_PROSE)))
     prose |= pl.col("cue").str.contains("id $") & pl.col("hit").str.contains("[了的]$")
     plain = [spans(hits.filter(~prose & ~subject), "account") for hits in (quoted, stated.select(quoted.columns))]
-    return gather([*plain, spans(sought, "account"), spans(everywhere, "account")])
+    accounts = gather([*plain, spans(sought, "account"), spans(everywhere, "account")])
+    return accounts.with_columns(row=rows.gather(accounts["row"]).cast(pl.UInt32))
 
 
 def _mentions(texts: pl.Series) -> pl.DataFrame:
@@ -236,11 +220,8 @@ def _mentions(texts: pl.Series) -> pl.DataFrame:
     address = pl.col("before").str.contains(r"[A-Za-z0-9._%+-]@$") & pl.col("hit").str.contains("^[A-Za-z0-9]")
     hits = hits.filter(~pl.col("hit").str.contains(_NOBODY) & ~address)
     # Beside the platform it is part of how an account is written; elsewhere it makes a mention of what follows.
-    sign = (
-        pl.col("before")
-        .str.contains(rf"(?i){_PLATFORM}(?:用户名?|[账帐]号|号|名|id|昵称|博主)?[:：]? ?@$")
-        .cast(pl.Int64)
-    )
+    beside = rf"(?i){_PLATFORM}(?:用户名?|[账帐]号|号|名|id|昵称|博主)?[:：]? ?@$"
+    sign = pl.col("before").str.contains(beside).cast(pl.Int64)
     end = pl.col("start") + pl.col("hit").str.len_bytes().cast(pl.Int64)
     return spans(hits.with_columns(start=pl.col("start") - sign, end=end), "account")
 
@@ -301,11 +282,7 @@ def find_links(texts: pl.Series) -> pl.DataFrame:
         spans(matches(texts, pattern), "email", email)
         for pattern in (_EMAIL, _DISGUISED, _IN_WORDS, _CUT_SHORT, _SPACED)
     ]
-    url = (
-        pl.col("hit")
-        .str.to_lowercase()
-        .str.replace("^(?:h[tx]{2}ps?[:：]//?)?(?:www\\.)?", "")
-        .str.strip_chars_end("/")
-    )
+    lower = pl.col("hit").str.to_lowercase()
+    url = lower.str.replace("^(?:h[tx]{2}ps?[:：]//?)?(?:www\\.)?", "").str.strip_chars_end("/")
     urls = [spans(matches(texts, pattern), "url", url) for pattern in (_URL, _SPELT)]
     return gather([*emails, *urls])

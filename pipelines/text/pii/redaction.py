@@ -55,14 +55,12 @@ def redact(
 
     Args:
         texts: A column of texts, or anything that `pipelines.core.arrow.column` makes one of.
-        groups: What each text belongs to (a post), of any type: inside a group the same value has the same placeholder,
-            and a different one another. Each text is its own group where none are given.
+        groups: What each text belongs to (a post; by default itself): inside a group the same value has the same
+            placeholder, and a different one another.
         names: Also names of persons, schools, employers, hospitals and addresses, not contact data alone.
 
-    Returns:
-        `(texts, counts)`: as many texts, nulls where they were, and a frame `row: UInt32, kind: String, count: Int64`
-        (schemas.labels.PII_KINDS), sorted, of the rows where something was replaced. Redacting the result again changes
-        nothing.
+    Returns `(texts, counts)`: as many texts, nulls where they were, and a frame `row: UInt32, kind: String, count:
+    Int64`, sorted, of what was replaced. Redacting the result again changes nothing.
 
     Raises RequestError where texts and groups differ in number.
     """
@@ -107,15 +105,7 @@ def without_addresses(texts: pl.Series) -> pl.Series:
 
 
 def find(texts: pl.Series, *, names: bool = True) -> pl.DataFrame:
-    """What `redact` replaces when it first reads `texts`.
-
-    Args:
-        texts: A column of strings.
-        names: As in `redact`.
-
-    Returns:
-        A frame of spans.SPANS, sorted by row and start; no span overlaps another, nor a placeholder.
-    """
+    """What `redact` replaces when it first reads `texts`: a frame of SPANS, sorted, none overlapping another."""
     folded = fold(texts)
     kept = spans(matches(folded.texts, placeholders.PATTERN), _KEPT)
     finders = (_find_contact, find_entities) if names else (_find_contact,)

@@ -24,12 +24,10 @@ from pipelines.text.pii.vocabulary import vocabulary
 class Segmented(NamedTuple):
     """A column as words, and the names that could stand in it.
 
-    `tokens`: the word id of each token; `begins` and `ends`: its bytes, counted through the column; `row_tokens`: the
-    first token of each row (n + 1); `offsets`: the first byte of each row (n + 1).
-
-    `names`: a frame of `row`, `start`, `core`, `end` (bytes of the row; the core is the name without a form of address
-    behind it), `made`, `margin`, and roles: `left` and `right` of the words that end before and begin behind it, `own`
-    of the word that it is (see `lattice`).
+    `tokens`: the word id of each token; `begins` and `ends`: its bytes, counted through the column; `row_tokens` and
+    `offsets`: the first token and byte of each row (n + 1). `names`: a frame of `row`, `start`, `core`, `end` (bytes of
+    the row; the core is the name without a form of address behind it), `made`, `margin`, and roles: `left` and `right`
+    of the words beside it, `own` of the word that it is (see `lattice`).
     """
 
     texts: pl.Series
@@ -107,22 +105,18 @@ def name_model() -> NameModel:
     of_given[_codes(given["usual"])] = -np.log(0.42 / len(given["usual"]))
     of_given[_codes(given["frequent"])] = -np.log(0.55 / len(given["frequent"]))
     compound = [_codes(list(one)) for one in surnames["compound"]]
+    words = set(voc.vocabulary().words["word"])
     return NameModel(
         of_surname,
         of_given,
         _flags(surnames["ordinary"]),
         _flags(surnames["counted"]),
         _flags(voc.lexicon("names")["title"]["before"]),
-        _flags([*given["doubled"], *_not_doubled_in_words(given["frequent"])]),
+        # And those that no word of the language doubles: 晨晨, but not 常常.
+        _flags([*given["doubled"], *(one for one in given["frequent"] if one + one not in words)]),
         np.sort(np.array([(one << 16) + other for one, other in compound], np.uint32)),
         _roles(),
     )
-
-
-def _not_doubled_in_words(characters: list[str]) -> list[str]:
-    """Those that no word of the language doubles: 晨晨, but not 常常."""
-    words = set(voc.vocabulary().words["word"])
-    return [one for one in characters if one + one not in words]
 
 
 def _codes(characters: list[str]) -> list[int]:

@@ -29,13 +29,11 @@ _CONTEXT = 24  # characters
 def matches(texts: pl.Series, hit: str, *, cue: str = "", tail: str = "") -> pl.DataFrame:
     """Every match of `hit` in `texts`, leftmost first and without overlap: `finditer` over a column.
 
-    The three patterns are Rust's, without capturing groups; what they match is consumed in the order cue, hit, tail,
-    and only the hit is the span. A tail is therefore not seen again by the next match: prefer to look at `after`.
+    The three patterns are Rust's, without capturing groups; what they match is consumed in the order cue, hit, tail. A
+    tail is not seen again by the next match: prefer to look at `after`.
 
-    Returns:
-        A frame of MATCHES: row, start and end of the hit in bytes; `cue` and `hit` as they matched; `before`, up to 24
-        characters that end where the hit starts (not reaching back over the hit before it), and `after`, up to 24
-        characters that follow it (not reaching beyond the start of the next).
+    Returns a frame of MATCHES: row, start and end of the hit in bytes; `cue` and `hit`; `before` and `after`, up to 24
+    characters around the hit that do not reach over the hits beside it.
     """
     pattern = f"({cue})({hit})({tail})"
     rows = texts.str.contains(pattern).fill_null(False).arg_true() if len(texts) else texts
