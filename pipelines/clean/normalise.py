@@ -184,12 +184,7 @@ def _rules() -> tuple[_Rule, ...]:
     return (
         _Rule(characters.BRACKET, enclosed),
         _Rule(characters.AMPERSAND, _unescaped),
-        _Rule(
-            characters.LESS,
-            lambda texts: (
-                texts.str.replace_all(_HIDDEN, " ").str.replace_all(_BREAKS, "\n").str.replace_all(_INLINE, "")
-            ),
-        ),
+        _Rule(characters.LESS, _without_markup),
         _Rule(characters.SLASH | characters.LATIN, _without_links),
         _Rule(characters.SPARED, lambda texts: texts.str.replace_all(_REMOVED_LINK, " ")),
         _Rule(characters.AT, _without_mentions),
@@ -265,6 +260,10 @@ def _stock_phrases(traditional: bool) -> tuple[str, str, str]:
     if traditional:
         return in_both_scripts(words), in_both_scripts(whole), in_both_scripts(end)
     return words, whole, end
+
+
+def _without_markup(texts: pl.Series) -> pl.Series:
+    return texts.str.replace_all(_HIDDEN, " ").str.replace_all(_BREAKS, "\n").str.replace_all(_INLINE, "")
 
 
 def _unescaped(texts: pl.Series) -> pl.Series:

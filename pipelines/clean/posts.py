@@ -55,8 +55,12 @@ def clean_posts(
     label = cleaned_labels(pl.concat([judged["topic"], judged["subtopics"].explode()]), cleaning)
     judged = judged.with_columns(label(pl.col("topic")), pl.col("subtopics").list.eval(label(pl.element())))
     kept, refused = judged.filter(pl.col("reason").is_null()), judged.filter(pl.col("reason").is_not_null())
-    answers, edits = _cut(_answers(kept))
-    answers = _judged_answers(answers, filters)
+    answers = _answers(kept)
+    honest, credentials = without_credentials(
+        answers.select("author", "source", "text", row_id="answer_id", group="post_id")
+    )
+    plain, formulas = without_signatures(honest)
+    answers = _judged_answers(answers.with_columns(text=plain["text"]), filters)
     stay, short = answers.filter(pl.col("reason").is_null()), answers.filter(pl.col("reason").is_not_null())
     dropped = gather(
         drops(long, STAGE, "post", "post_id", TOO_LONG, pl.col("detail")),
@@ -66,6 +70,7 @@ def clean_posts(
         drops(_answers(refused), STAGE, "answer", "answer_id", pl.lit("post_dropped"), pl.col("post_id")),
         drops(short, STAGE, "answer", "answer_id", pl.col("reason"), pl.col("detail")),
     )
+    edits = pl.concat([credentials, formulas])
     kept = _with_answers(kept, stay, edits).with_columns(risk=risk(pl.col("written"), simplified=True))
     return CleanPosts.cast(kept.select(CleanPosts.column_names())), Dropped.cast(dropped)
 
@@ -156,14 +161,6 @@ def _judged_answers(answers: pl.DataFrame, filters: Filters) -> pl.DataFrame:
         (pl.col("n_chars") <= filters.min_answer_chars, "too_short", _CHARACTERS),
     )
     return measured.with_columns(reason.struct.unnest())
-
-
-def _cut(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The answers without claims of a credential and signatures, and what was cut: `row_id`, `rule`, `removed`."""
-    cells = answers.select("author", "source", "text", row_id="answer_id", group="post_id")
-    honest, credentials = without_credentials(cells)
-    plain, formulas = without_signatures(honest)
-    return answers.with_columns(text=plain["text"]), pl.concat([credentials, formulas])
 
 
 def _with_answers(posts: pl.DataFrame, answers: pl.DataFrame, edits: pl.DataFrame) -> pl.DataFrame:

@@ -196,7 +196,9 @@ def find_duplicates_in(
             columns = {name for name in (earliest, ids) if name is not None}
             read = {}
             if columns and len(rows):
-                table = pa.Table.from_batches(chosen(source, sorted(columns), _mask(rows, n)))
+                mask = np.zeros(n, np.bool_)
+                mask[rows] = True
+                table = pa.Table.from_batches(chosen(source, sorted(columns), mask))
                 read = {name: pl.Series(table[name]) for name in columns}
             return _order(
                 rows, pl.Series(spill.read("lengths", np.uint32)[rows]), read.get(earliest or ""), read.get(ids or "")
@@ -241,20 +243,8 @@ def _first_equal(digests: Keys, valid: NDArray[np.bool_]) -> tuple[Words, Words]
 
 
 def _order(rows: Words, lengths: pl.Series, earliest: pl.Series | None, ids: pl.Series | None) -> pl.DataFrame:
-    nothing = pl.Series([None]).new_from_index(0, len(rows))
-    return pl.DataFrame(
-        {
-            "earliest": nothing if earliest is None else earliest,
-            "length": lengths,
-            "id": pl.Series(rows) if ids is None else ids,
-        }
-    )
-
-
-def _mask(rows: Words, n: int) -> NDArray[np.bool_]:
-    mask = np.zeros(n, np.bool_)
-    mask[rows] = True
-    return mask
+    earliest = pl.Series([None]).new_from_index(0, len(rows)) if earliest is None else earliest
+    return pl.DataFrame({"earliest": earliest, "length": lengths, "id": pl.Series(rows) if ids is None else ids})
 
 
 def _clusters(components: Words, firsts: Words, order: _Order, similarity: _Similarity) -> pl.DataFrame:

@@ -4,12 +4,15 @@ All or nothing: a unit of which one wanted variant is lost is lost to all, so th
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil, isfinite
 from typing import Annotated, Any, Literal, get_args
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 from pydantic import WithJsonSchema
 
@@ -20,7 +23,6 @@ from pipelines.llm.questions import InvalidReply, Provenance, Question, Reply
 from pipelines.llm.replies import Verdict, read_json
 from pipelines.llm.tasks import Plan, Replies, Result, in_order, rows
 from pipelines.rewrite.checks import first_fault, misquotations
-from pipelines.rewrite.draws import Draws
 from pipelines.rewrite.encoding import Encode, sentence_encoder, similarity
 from pipelines.rewrite.scripts import Script, Speaker, scripts
 from pipelines.settings import Settings
@@ -30,6 +32,7 @@ from pipelines.text.nearness import LEAST_OWN, moved, own, shared
 from pipelines.text.pii.invented import personal_data
 from pipelines.text.risk import risk
 from schemas.dropped import Lost, Row, dropped, gather
+from schemas.ids import digest
 from schemas.labels import ROLES, TRAITS
 from schemas.personas import RewriteDrafts
 
@@ -185,6 +188,65 @@ def _question(script: Script, variant: Variant, drawn: Personas, model: str) -> 
         schema=Rewritten,
         about=script.row_id,
     )
+
+
+# --- personas
+
+_Words = npt.NDArray[np.uint64]
+
+
+class Draws:
+    """The personas that are drawn for the speakers of dialogues.
+
+    By highest random weight (rendezvous hashing, Thaler and Ravishankar 1998), so that no other row moves a draw.
+
+    Args:
+        personas: Rows of `personas`. Only `fitted` ones are drawn. Other columns come back as they are.
+        seed: Another seed, other draws.
+    """
+
+    def __init__(self, personas: pl.DataFrame, seed: int) -> None:
+        self._seed = seed
+        self._rows = {row["persona_id"]: row for row in personas.iter_rows(named=True)}
+        self._pools: dict[tuple[str, int, str], list[Row]] = defaultdict(list)
+        for _, row in sorted(self._rows.items()):
+            if row["fitted"]:
+                self._pools[_pool_key(row)].append(row)
+        self._words = {
+            key: np.array([_word(row["persona_id"]) for row in rows], np.uint64) for key, rows in self._pools.items()
+        }
+        self._groups = {key: np.array([row["group_id"] for row in rows]) for key, rows in self._pools.items()}
+
+    def of(self, dialogue_id: str, role: str) -> Row | None:
+        """The persona for a speaker: of the same cluster, role and language, and of another group.
+
+        So neither its own nor that of a near-duplicate. None where the speaker has no persona, or the pool no other.
+        """
+        own = self._rows.get(f"{dialogue_id}/{role}")
+        key = _pool_key(own) if own else None
+        if own is None or key not in self._words:
+            return None
+        others = np.flatnonzero(self._groups[key] != own["group_id"])
+        if not len(others):
+            return None
+        weights = _mixed(self._words[key][others] ^ _word(str(self._seed), dialogue_id, role))
+        return self._pools[key][int(others[np.argmax(weights)])]
+
+
+def _pool_key(row: Row) -> tuple[str, int, str]:
+    return row["role"], row["cluster"], row["lang"]
+
+
+def _word(*parts: str) -> np.uint64:
+    return np.uint64(int(digest("\x1f".join(parts), 16), 16))
+
+
+def _mixed(words: _Words) -> _Words:
+    """The finalizer of splitmix64 (Steele et al. 2014): a digest of each pair would take hours for a large pool."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: _Words = words ^ (words >> np.uint64(31))
+    return mixed
 
 
 # --- the form of a reply

@@ -7,7 +7,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.rewrite.draws import Draws
+from pipelines.rewrite.rewriting import Draws
 from schemas.personas import Personas
 
 

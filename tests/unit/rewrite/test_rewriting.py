@@ -12,8 +12,7 @@ from rewrite_rows import Scripted, description, good_rewrites, good_scripts, per
 
 from pipelines.llm.questions import REASONS, Question, read
 from pipelines.llm.tasks import Plan
-from pipelines.rewrite.draws import Draws
-from pipelines.rewrite.rewriting import Rewritten, SimilarityCheck, plan
+from pipelines.rewrite.rewriting import Draws, Rewritten, SimilarityCheck, plan
 from pipelines.rewrite.scripts import Script
 from schemas.dropped import Lost
 from schemas.personas import RewriteDrafts
