@@ -82,9 +82,6 @@ def test_white_space_and_punctuation_are_unified():
     assert [(*pair, text) for pair, text in zip(UNIFIED, made, strict=True) if text != pair[1]] == []
 
 
-# --- emoji
-
-
 def _sequences() -> list[str]:
     """Emoji of every kind, by another implementation of Unicode's tables than ours."""
     every = [chr(code) for code in range(0x203C, 0x20000) if not 0xD800 <= code < 0xE000]
@@ -128,9 +125,6 @@ def test_digits_on_keys_are_a_number_where_they_are_several(text: str, expected:
     assert over(normalised, text, expected) == [expected, expected]
 
 
-# --- profile of the paper
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -145,9 +139,6 @@ def test_digits_on_keys_are_a_number_where_they_are_several(text: str, expected:
 )
 def test_the_paper_leaves_no_brackets_empty(text: str, expected: str):
     assert unified(text, expected, paper=True) == [expected, expected]
-
-
-# --- laws
 
 
 def test_what_is_enclosed_stays_as_it_is():

@@ -7,8 +7,6 @@ import dataframely as dy
 import polars as pl
 import pytest
 from clean_rows import dialogue, dialogues
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pipelines.clean import clean_dialogues
 from pipelines.ingest.importing import read
@@ -98,9 +96,6 @@ def test_what_the_source_notes_is_cleaned_as_well():
     assert row["attributes"] == [{"name": "备注", "value": "电话[电话]"}]
 
 
-# --- what is cleaned, and what is added
-
-
 def test_personal_data_and_artefacts_are_removed_from_every_turn_and_counted():
     frame = dialogues(
         dialogue(
@@ -138,35 +133,6 @@ def test_the_paper_profile_leaves_english_dialogues_alone():
     )
     kept, _ = clean_dialogues(frame, cleaning=Cleaning(profile="paper"))
     assert [turns[0]["text"] for turns in kept["turns"].to_list()] == ["我是，三年了", "I feel sad."]
-
-
-TEXTS = st.sampled_from(["难过", "sad", "😀", "", "a难"])
-
-
-@settings(deadline=None, max_examples=8)
-@given(
-    st.lists(
-        st.tuples(st.lists(st.tuples(st.sampled_from(["seeker", "supporter"]), TEXTS)), st.sampled_from(["zh", "en"]))
-    )
-)
-def test_it_does_what_a_plain_loop_does(drawn: list[tuple[list[tuple[str, str]], str]]):
-    rows = [
-        dialogue(number, *(f"{role}: {text}" for role, text in turns), lang=lang)
-        for number, (turns, lang) in enumerate(drawn)
-    ]
-    frame = dialogues(*rows)
-    kept, dropped = clean_dialogues(frame)
-    require_accounted(frame, kept, dropped)
-    expected = {}
-    for row in rows:
-        letters = [character for turn in row["turns"] for character in turn["text"] if character in "难过asd"]
-        chinese = bool(letters) and 2 * sum(character in "难过" for character in letters) >= len(letters)
-        if row["n_rounds"] == 0:
-            expected[row["dialogue_id"]] = "no_round"
-        elif chinese != (row["lang"] == "zh"):
-            expected[row["dialogue_id"]] = "not_english" if chinese else "not_chinese"
-    assert dict(dropped.select("row_id", "reason").rows()) == expected
-    assert set(kept["dialogue_id"]) == {row["dialogue_id"] for row in rows} - expected.keys()
 
 
 def test_whatever_the_schema_allows_is_accounted_for():

@@ -18,8 +18,6 @@ from pipelines.store.reconciliation import reconcile, require_balance
 from schemas.posts import CleanPosts, ImportedPosts, RawPosts
 from schemas.table import Dropped
 
-Cleaned = tuple[pl.DataFrame, pl.DataFrame]
-
 
 def require_accounted(frame: pl.DataFrame, kept: pl.DataFrame, dropped: pl.DataFrame) -> None:
     require_balance("clean_posts", [reconcile(unit, [frame], kept, dropped) for unit in ("post", "answer")])
@@ -30,9 +28,6 @@ def require_accounted(frame: pl.DataFrame, kept: pl.DataFrame, dropped: pl.DataF
 
 def reasons(dropped: pl.DataFrame) -> dict[tuple[str, str], tuple[str, str]]:
     return {(unit, row): (reason, detail) for _, unit, row, reason, detail in dropped.iter_rows()}
-
-
-# --- length
 
 
 def test_a_post_has_at_least_twenty_characters():
@@ -80,9 +75,6 @@ def test_the_answers_of_a_dropped_post_go_with_it():
     }
 
 
-# --- language
-
-
 def test_a_post_is_mandarin():
     cases = [
         ("难" * 10 + "a" * 10, None),
@@ -100,9 +92,6 @@ def test_a_post_is_mandarin():
         f"s:{n}": reason for n, (_, reason) in enumerate(cases) if reason
     }
     assert kept.height == 3
-
-
-# --- what is added
 
 
 STORY = "我最近很难过，和家里人吵架以后一直睡不着，不知道该怎么办。"
@@ -209,18 +198,6 @@ def test_how_much_feeling_a_post_must_show_is_a_setting():
     assert kept["emotional_context"].to_list()[0] >= 0.3
 
 
-# --- thresholds
-
-
-def test_the_thresholds_are_settings():
-    frame = posts(post(1, "", "难" * 5, "答" * 3), post(2, "", "难aaa" * 5)).lazy()
-    kept, dropped = clean_posts(frame, Filters(min_post_chars=5, min_answer_chars=2, min_han_ratio=0.2))
-    assert kept["post_id"].to_list() == ["s:1", "s:2"]
-    assert dropped.is_empty()
-
-
-# --- laws
-
 WORDS = st.lists(st.sampled_from(["难", "难过", "a", "1", "😀", " ", "\u3000", "\u200b", "\n"]), max_size=14)
 TEXT = WORDS.map("".join)
 FEW = Filters(min_post_chars=6, min_answer_chars=4)
@@ -275,9 +252,6 @@ def test_whatever_the_schema_allows_is_accounted_for(table: type[ImportedPosts])
     assert 0 < kept.height < 30
     assert set(dropped["unit"]) == {"post", "answer"}
     assert frame.equals(before)
-
-
-# --- the real set
 
 
 def test_psyqa_passes_whole(shared: Path):

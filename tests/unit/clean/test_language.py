@@ -36,9 +36,6 @@ def test_nothing_is_unknown():
     assert over(language, None, "", "  ") == ["unknown"] * 3
 
 
-# --- real sets
-
-
 def _texts(shared: Path) -> Iterator[tuple[str, list[str]]]:
     kept = read("psyqa", shared / "zh_qa" / "PsyQA_example.json").kept
     yield "PsyQA, posts", (kept["title"] + "\n" + kept["description"]).to_list()
@@ -72,9 +69,6 @@ def test_real_english_is_english(shared: Path):
     languages = Counter(over(language, *(" ".join(turn["content"] for turn in talk["dialog"]) for talk in talks)))
     # The others are three in which someone has struck keys at random.
     assert languages["english"] == len(talks) - 3 == 193
-
-
-# --- laws
 
 
 @given(st.lists(anything, max_size=8))

@@ -63,8 +63,6 @@ def test_a_clause_without_signs_stays(step, clauses: list[str], marks: list[str]
     assert [one for one in clauses if regex.fullmatch(r"\p{Han}{4,}", one) and one not in made] == []
 
 
-# --- placeholders
-
 KEPT = [f"[{name}{number}]" for kind, name in NAMES.items() if kind != "url" for number in ("", 2, 12)] + [EMOTICON]
 
 
@@ -80,8 +78,6 @@ def test_links_and_mentions_go_with_their_placeholders():
     assert over(paper, "看[网址3]@[账号2]好，找[账号2]") == ["看好，找[账号2]"]
 
 
-# --- both profiles
-
 SENTENCE = "我是INFP，吃了5mg，996一年，PUA、ＰＴＳＤ都有😭http://t.cn/a"
 
 
@@ -89,9 +85,6 @@ def test_the_default_keeps_what_carries_meaning_and_the_paper_chinese_alone():
     assert over(normalised, SENTENCE) == ["我是INFP，吃了5mg，996一年，PUA、PTSD都有"]
     assert over(paper, SENTENCE) == ["我是，吃了，一年，、都有"]
     assert over(paper, "我（INFP）今年25，《Friends》很好看") == ["我今年，很好看"]
-
-
-# --- bad input
 
 
 def test_a_null_stays_one_and_nothing_stays_nothing():
@@ -131,9 +124,6 @@ def test_the_streaming_engine_gives_the_same():
     whole = steps.collect()  # in slices: a column is longer than one
     assert whole["text"].to_list()[::7_000] == [f"第{n}个 这是" for n in range(0, 70_000, 7_000)]
     assert steps.collect(engine="streaming").equals(whole)
-
-
-# --- real data: little is taken, and nothing that was said
 
 
 def _letters(text: str) -> Counter[str]:

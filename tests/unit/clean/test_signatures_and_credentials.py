@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.clean.cuts import without_credentials, without_signatures
-from pipelines.settings import ROOT
 
 FORMULA = "愿你夜里有灯，心里有岸。"
 BODIES = [
@@ -32,9 +31,6 @@ def answers(*texts: str | None, author: str | None = None, **more: list[str | No
 
 def cut(frame: pl.DataFrame) -> list[str | None]:
     return without_signatures(frame)[0]["text"].to_list()
-
-
-# --- signatures
 
 
 def test_what_stands_at_the_end_of_answers_to_many_questions_is_cut():
@@ -139,8 +135,6 @@ def test_the_formulas_of_a_real_set(shared: Path):
     assert credentials["removed"].str.contains("咨询师").all()
 
 
-# --- credentials
-
 SENTENCES = tomllib.loads(Path(__file__).with_name("credentials.toml").read_text(encoding="utf-8"))
 
 
@@ -169,19 +163,3 @@ def test_other_texts_are_left_as_they_are(texts: list[str | None]):
     plain, edits = without_credentials(frame)
     assert edits.is_empty() or plain.height == frame.height
     assert without_credentials(plain)[0].equals(plain)
-
-
-def test_the_samples_lose_their_signatures_and_claims():
-    posts = [json.loads(line) for line in (ROOT / "samples" / "posts.jsonl").read_text(encoding="utf-8").splitlines()]
-    rows = [
-        {"row_id": answer["id"], "group": post["id"], "author": answer["author"], "source": "s", "text": answer["text"]}
-        for post in posts
-        for answer in post["answers"]
-    ]
-    frame = pl.DataFrame(rows)
-    honest, credentials = without_credentials(frame)
-    plain, formulas = without_signatures(honest)
-    left = plain["text"].str.contains("我是咨询师阿汀|国家二级心理咨询师|穆禾")
-    assert plain.filter(left).rows() == []
-    shown = {post["id"] for post in posts if "signature" in post.get("shows", [])}
-    assert {row_id.split("-")[0] for row_id in [*credentials["row_id"], *formulas["row_id"]]} >= shown

@@ -14,8 +14,6 @@ STORY = "最近我和室友吵架了，晚上睡不着觉，不知道怎么办�
 TITLE = "和室友吵架了怎么办才好呢？"
 ELSE = "这是另一件事，说来话长，请听我慢慢说"
 
-# --- exact keys
-
 
 def exact(row: dict) -> set[str]:
     frame = post_keys(posts(row)) if "post_id" in row else dialogue_keys(dialogues(row))
@@ -99,8 +97,6 @@ def test_no_rows_have_no_keys():
         assert frame.is_empty()
     assert soft({}) == {}
 
-
-# --- soft keys
 
 NIGHTS = "最近半年我一直睡不好，夜里醒来就再也睡不着，白天上课没有精神，成绩也掉了下来，我不知道该跟谁说这件事。"
 OTHER = "和室友因为空调的温度吵了一架，现在谁也不理谁，寝室里的空气像结了冰，我每天都想在图书馆待到关门再回去。"

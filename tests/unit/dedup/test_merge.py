@@ -82,24 +82,6 @@ def drops(dropped: pl.DataFrame) -> list[tuple[str, str, str, str]]:
     return dropped.select("unit", "row_id", "reason", "detail").rows()
 
 
-# --- what a duplicate is
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        ("我很难过，怎么办ABC", "我 很\u200b难过,\n怎么办ａｂｃ", True),
-        ("我很难过", "我很难过。", False),  # short and different: two of two shingles are not one
-        ("", "", True),
-    ],
-)
-def test_texts_with_the_same_key_are_one(one: str, other: str, same: bool):
-    kept, dropped = merge(post("a", one), post("b", other))
-    assert sorted(kept["post_id"]) == (["a"] if same else ["a", "b"])
-    assert kept["cluster_size"].to_list() == ([2] if same else [1, 1])
-    assert drops(dropped) == ([("post", "b", "duplicate", "same text as a")] if same else [])
-
-
 def test_nearly_the_same_is_one_and_says_how_nearly():
     kept, dropped = merge(post("a", STORY), post("b", STORY.replace("半年", "一年")), post("c", REPLY))
     assert kept.select("post_id", "cluster_id", "cluster_size").rows() == [("a", "a", 2), ("c", "c", 1)]
@@ -111,26 +93,6 @@ def test_a_similarity_is_never_rounded_up():
     longer = "".join(f"第{n}天的日记，写了又划掉。" for n in range(100, 190))
     _, dropped = merge(post("a", longer + "好"), post("b", longer + "吗"), post("c", "哈" * 30), post("d", "哈" * 29))
     assert [row[2:] for row in drops(dropped)] == [("near_duplicate", "0.99 like a"), ("near_duplicate", "1.00 like c")]
-
-
-# --- who survives
-
-
-@pytest.mark.parametrize(
-    ("times", "survivor"),
-    [((2, 1, 3), "b"), ((None, 3, None), "b"), ((None, None, None), "c"), ((1, 1, 1), "c"), ((2, None, 1), "c")],
-)
-def test_the_earliest_survives_then_the_longest(times: tuple[int | None, ...], survivor: str):
-    rows = [
-        post(name, f"{STORY}{more}", at=day and datetime(2025, 3, day, tzinfo=UTC))
-        for name, day, more in zip("abc", times, ("", "唉", "唉唉"), strict=True)
-    ]
-    kept, dropped = merge(*rows)
-    assert kept.select("post_id", "cluster_id", "cluster_size").rows() == [(survivor, survivor, 3)]
-    assert all(detail.endswith(f" like {survivor}") for detail in dropped["detail"])
-
-
-# --- answers
 
 
 def test_the_earlier_of_two_answers_stays():
@@ -156,9 +118,6 @@ def test_two_copies_of_a_question_are_one_question_and_a_moved_answer_is_whole()
     assert answer_ids(kept) == {"a": ["b/0"], "c": []}
     [answer] = kept["answers"].to_list()[0]
     assert (answer["text"], answer["author_role"], answer["n_questions"]) == (REPLY + "祝好。", "unknown", 1)
-
-
-# --- what else the survivor takes over
 
 
 def test_risk_and_age_of_one_member_count_for_the_survivor():
@@ -202,8 +161,6 @@ def test_a_dialogue_takes_over_risk_and_age():
     kept, _ = merged_dialogues(frame)
     assert kept.select("dialogue_id", "risk", "under_18").rows() == [("a", [sign], True)]
 
-
-# --- laws
 
 WORDS = st.sampled_from(
     ["我难过", "我 难过", "我难过a", "我难过Ａ", "", " ", STORY, STORY + "唉", "嗯，" + STORY + "唉", STORY[2:], REPLY]
@@ -275,23 +232,6 @@ def test_it_does_what_a_plain_loop_does_in_any_order(rows: list[dict[str, Any]],
         assert made.sort(key_of).equals(again.sort(key_of))
 
 
-@settings(deadline=None, max_examples=30)
-@given(ROWS)
-def test_what_is_merged_is_merged_for_good(rows: list[dict[str, Any]]):
-    once, _ = merged(posts(rows))
-    assert all(similarity(one, other) < 0.8 for one, other in combinations(once["text"], 2))
-    twice, dropped = merged(posts(once.drop("cluster_id", "cluster_size").to_dicts()))
-    assert (
-        twice.sort("post_id")
-        .drop("cluster_size", "answers")
-        .equals(once.sort("post_id").drop("cluster_size", "answers"))
-    )
-    assert answer_ids(twice) == answer_ids(once)
-    assert dropped.is_empty()
-
-
-# --- dialogues
-
 Q, A = ("seeker", "我睡不着"), ("supporter", "多久了？")
 
 
@@ -317,9 +257,6 @@ def test_dialogues_with_another_last_word_are_one():
     kept, dropped = merged_dialogues(dialogues({"a": said, "b": [*said, ("seeker", "谢谢")]}))
     assert kept.select("dialogue_id", "cluster_size").rows() == [("b", 2)]  # the longer one
     assert drops(dropped) == [("dialogue", "a", "near_duplicate", "0.95 like b")]
-
-
-# --- real duplicates
 
 
 @pytest.fixture(scope="module")

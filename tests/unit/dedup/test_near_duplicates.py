@@ -44,9 +44,6 @@ def test_a_post_of_45_characters_with_one_changed_is_found(mode: str) -> None:
     assert clusters([one, other], mode=mode) == {frozenset([0, 1])}
 
 
-# Bad input.
-
-
 @MODES
 def test_nothing_is_a_table_without_rows(mode: str) -> None:
     found = find_duplicates([], mode=mode)
@@ -118,9 +115,6 @@ def test_impossible_arguments_are_refused() -> None:
         find_duplicates([1, 2])
 
 
-# Laws.
-
-
 @settings(max_examples=50)
 @given(st.lists(NEAR | st.none(), max_size=20), st.sampled_from([0.5, 0.8, 1.0]), st.sampled_from(["exact", "fast"]))
 def test_clusters_are_those_of_all_pairs(texts: list[str | None], threshold: float, mode: str) -> None:
@@ -146,8 +140,6 @@ def test_the_order_of_the_texts_does_not_matter(texts: list[str | None], random:
     random.shuffle(order)
     assert survivors(frame) == survivors(frame[order])
 
-
-# Survivors.
 
 LONG = "我已经三个月没有好好睡觉了，每天晚上都在想工作上的事情，白天又完全提不起精神"
 LONGER = LONG + "来"
@@ -179,9 +171,6 @@ def test_a_chain_is_one_cluster_and_says_how_far_its_ends_are() -> None:
     assert found["cluster_id"].to_list() == [0, 0, 0]
     assert found["similarity"].to_list() == [1.0, jaccard(*chain[:2]), jaccard(chain[0], chain[2])]
     assert found["similarity"][1] > 0.8 > found["similarity"][2]
-
-
-# Real texts.
 
 
 @MODES

@@ -87,16 +87,6 @@ def test_a_conflict_is_dropped_with_its_answers_and_names_the_groups():
     assert split_of(made) == {"s:1": "test", "s:2": "train"}
 
 
-def test_an_author_in_test_with_a_text_of_train_is_a_conflict():
-    tested = make([post(1, STORY, author="u_1")], sizes=ALL_TEST)["splits"][0]
-    both = make([post(1, STORY, author="u_1"), post(2, OTHER)], known=tested, sizes=ALL_TRAIN)["splits"][0]
-    made = make([post(3, OTHER, author="u_1")], [dialogue("d", f"seeker: {STORY}", "supporter: 嗯")], both)
-    assert reasons(made, "unique_posts")["s:3"][0] == "bridges_split"
-    assert split_of(made) == {"s:d": "test"}
-
-
-# --- near-duplicates
-
 NIGHTS = "最近半年我一直睡不好，夜里醒来就再也睡不着，白天上课没有精神，成绩也掉了下来，我不知道该跟谁说这件事。"
 NIGHTS_2 = NIGHTS.replace("半年", "一年")
 NIGHTS_3 = NIGHTS_2.replace("没有", "没什")  # like NIGHTS_2, and not enough like NIGHTS
@@ -187,8 +177,6 @@ def test_shares_may_leave_nothing_of_a_handful_and_so_may_no_rows():
     require_training_rows(made, ALL_TEST)
     require_training_rows(make([], sizes=ALL_TRAIN), ALL_TRAIN)
 
-
-# --- laws
 
 PIECES = st.sampled_from(
     [

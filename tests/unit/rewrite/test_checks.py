@@ -100,9 +100,6 @@ def at_the_top(pattern: str) -> list[str]:
     return alternatives
 
 
-# --- copies and quotations
-
-
 def test_more_than_four_lines_of_five_make_a_copy():
     for same, lines, is_copy in ((10, 10, True), (9, 10, True), (8, 10, False), (3, 4, False), (1, 1, True)):
         before = [f"我第{n}次跟他说这件事情的时候" for n in range(lines)]
@@ -126,9 +123,6 @@ def test_quotations_of_no_other_line_are_counted_and_apostrophes_are_none():
     assert misquotations([line, "You said ‘I don't know what's wrong’ and that’s a start"]) == 0
     assert misquotations(["我心里很乱", "他说『我心里很慌』"]) == 1
     assert misquotations(["It’s the kids’ fault", "That’s what the kids’ teacher says"]) == 0
-
-
-# --- together
 
 
 @pytest.mark.parametrize(

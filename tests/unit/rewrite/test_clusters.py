@@ -61,9 +61,6 @@ def test_a_curve_ends_before_each_row_is_a_cluster_of_its_own():
     assert len(sse_curve(np.arange(40.0).reshape(20, 2), 5, seed=0)) == 5
 
 
-# --- clusters
-
-
 def test_without_an_elbow_there_are_four_clusters_and_ten_profiles_for_each():
     for n, k in ((19, 1), (20, 2), (400, 4)):
         made = cluster(np.random.default_rng(n).normal(size=(n, 4)), MOST, seed=0)

@@ -61,9 +61,6 @@ def agreeing(question: Question[Any]) -> str:
     return judgement(why=why(question))
 
 
-# --- what is asked
-
-
 def test_a_copy_is_judged_by_nobody_and_every_other_draft_once():
     made = planned(*(draft(script, variant) for script in (ZH, LABEL) for variant in ("D", "R", "P")))
     assert [question.row_id for question in made.questions] == ["s:0~R", "s:0~P", "s:6#2/1~R", "s:6#2/1~P"]
@@ -98,9 +95,6 @@ def test_an_english_draft_is_judged_in_english():
     assert done(made, lambda _: judgement(why="意思一样"))[1] == [
         ("dialogue", EN.row_id, "invalid_reply", "R: language:why")
     ]
-
-
-# --- what is kept
 
 
 def test_a_judgement_is_a_row_whatever_it_says():
@@ -143,9 +137,6 @@ def test_a_unit_that_was_only_copied_is_told_of():
     assert drops == [("dialogue", ZH.row_id, "copy", "a copy needs no judge")]
     assert [row["row_id"] for row in rows] == [LABEL.row_id]
     assert {drop[1] for drop in done(made, lambda _: "OK")[1]} == {ZH.row_id, LABEL.row_id}
-
-
-# --- what is refused
 
 
 def test_only_lines_that_have_strategies_may_lose_them():

@@ -76,9 +76,6 @@ def test_order_of_rows_changes_nothing():
     assert one[1].equals(other[1])
 
 
-# --- standing
-
-
 @pytest.fixture(scope="module")
 def standing() -> pl.DataFrame:
     return personas(profiles(*crowd()), NONE, SETTINGS, 0)[0]
@@ -173,9 +170,6 @@ def test_profiles_of_another_model_are_clustered_again(standing: pl.DataFrame):
     assert json.loads(fits["fitted_by"][0])["profiled_by"] == "openai/qwen-plus"
 
 
-# --- names
-
-
 def test_names():
     for centre, label in {
         (0, 0, 0, 0): "balanced",
@@ -184,9 +178,6 @@ def test_names():
         (0.6, 0.1, -1.2, 0.9): "low S, high C, high D",
     }.items():
         assert name(centre) == label
-
-
-# --- embeddings
 
 
 @pytest.fixture

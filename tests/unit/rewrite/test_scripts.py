@@ -79,9 +79,6 @@ def test_a_candidate_and_the_round_of_another_are_refused():
             of_label(CANDIDATE, TURN | other)
 
 
-# --- which of them
-
-
 @pytest.fixture
 def tables(sample_store) -> dict[str, pl.DataFrame]:
     names = ("coherent_dialogues", "splits", "sampled_turns", "cer_candidates")

@@ -34,9 +34,6 @@ def inclusion(n_rounds: int, n_samples: int) -> list[float]:
     return [sum(p for chosen, p in exact.items() if number in chosen) for number in range(1, n_rounds + 1)]
 
 
-# --- p(i)
-
-
 @pytest.mark.parametrize(
     ("n_rounds", "law"),
     [
@@ -71,9 +68,6 @@ def test_no_rounds_and_no_samples_are_refused():
             sample_rounds(5, n_samples, "d")
 
 
-# --- the draws
-
-
 @LAW
 @given(ROUNDS, st.integers(1, 70), st.text(max_size=10), st.integers(), st.booleans())
 def test_different_rounds_in_their_order(n_rounds: int, n_samples: int, key: str, seed: int, centred: bool):
@@ -102,9 +96,6 @@ def test_the_draws_of_published_samples_never_change():
     """Written down once: a change here moves every sampled round of every corpus."""
     drawn = [sample_rounds(10, 3, key) for key in ("smile:1", "smile:2", "esconv:7")]
     assert drawn == [[1, 5, 8], [6, 7, 10], [2, 4, 6]]
-
-
-# --- the law of the draws
 
 
 def test_draws_of_three_follow_the_law(record_property: Callable[[str, object], None]):

@@ -27,9 +27,6 @@ def sampled(*rows: dict[str, Any], **sampling: Any) -> list[dict[str, Any]]:
     return sample_turns(unique_dialogues(*rows), Sampling(**sampling))[0].to_dicts()
 
 
-# --- what a round is
-
-
 def test_a_round_is_a_seeker_turn_that_a_supporter_turn_answers():
     cases = {
         "kpk": [0],  # the last word of the seeker is not answered
@@ -42,9 +39,6 @@ def test_a_round_is_a_seeker_turn_that_a_supporter_turn_answers():
     }
     turns = {said: [turn("seeker: a" if who == "k" else "supporter: b") for who in said] for said in cases}
     assert {said: answered_rounds(of) for said, of in turns.items()} == cases
-
-
-# --- history and reference
 
 
 def test_the_history_ends_with_the_seeker_and_the_reference_is_the_very_next_turn():
@@ -79,9 +73,6 @@ def test_media_are_needed_from_the_turn_that_has_them_on():
     assert [row["needs_media"] for row in sampled(dialogue(1, *turns))] == [False, True, True]
 
 
-# --- which rounds
-
-
 def test_the_rounds_are_those_that_the_law_draws():
     drawn = sample_rounds(10, 3, "s:1")
     rows = sampled(dialogue(1, *long(10)))
@@ -111,8 +102,6 @@ def test_a_round_that_is_not_drawn_says_so():
         ("sampled_turns", "round", f"s:1#{number}", "not_sampled", "3 of 5 rounds were drawn") for number in left_out
     ]
 
-
-# --- laws
 
 SPEAKERS = st.lists(st.sampled_from(["seeker", "supporter"]), min_size=2, max_size=16).filter(
     lambda said: ("seeker", "supporter") in pairwise(said)

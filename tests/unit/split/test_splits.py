@@ -56,9 +56,6 @@ def singletons(number: int, prefix: str = "r") -> dict[str, list[str]]:
     return {f"{prefix}{n}": [f"t:{prefix}{n}"] for n in range(number)}
 
 
-# --- groups
-
-
 def test_a_group_is_named_by_its_texts_whatever_its_authors_are_called_in_this_home():
     """So that one data set has the same splits in every home, whose keys and so whose pseudonyms are others."""
     here, there = ({f"r{n}": [f"a:{home}{n // 2}", f"t:{n}"] for n in range(200)} for home in ("u_1f", "u_9c"))
@@ -121,9 +118,6 @@ def test_which_rows_have_their_split():
     assert known_splits(keys, NONE).is_empty()
 
 
-# --- soft keys
-
-
 def test_a_soft_key_groups_like_an_exact_one_but_no_table_remembers_it():
     soft = {"a": ["n:1"], "b": ["n:1", "p:2"], "c": ["p:2"], "d": ["p:3"]}
     rows = {row: [f"t:{row}"] for row in "abcd"}
@@ -151,8 +145,6 @@ def test_exact_keys_decide_before_soft_ones():
     given = give({"a": ["2"], "b": ["3", "new"]}, TWO, soft={"a": ["n:1"], "b": ["n:1"]})
     assert given.groups == {"a": "g2", "b": "g3"}
 
-
-# --- laws over random refreshes
 
 KEYS = [f"l{number}" for number in range(12)]
 # Soft keys follow from texts, and so do exact ones: a row has the soft keys of its exact ones.
@@ -262,27 +254,6 @@ def test_those_refreshes_meet_conflicts():
     assert kept > 3 * conflicts
 
 
-@settings(deadline=None)
-@given(
-    st.dictionaries(st.text("abcdef", min_size=1, max_size=3), st.sets(st.sampled_from(KEYS), min_size=1, max_size=3))
-)
-def test_the_first_time_groups_are_what_hangs_together_and_nobody_is_dropped(rows: dict[str, set[str]]):
-    given = give(rows)
-    assert given.conflicts == {}
-    together = {row: {row} for row in rows}
-    for one, other in combinations(rows, 2):
-        if rows[one] & rows[other]:
-            merged = together[one] | together[other]
-            for row in merged:
-                together[row] = merged
-    assert {frozenset(group) for group in together.values()} == {
-        frozenset(row for row in rows if given.groups[row] == group) for group in given.groups.values()
-    }
-
-
-# --- sizes
-
-
 def test_numbers_are_kept_exactly_where_groups_are_single():
     given = give(singletons(5000), wanted=sizes(test=2000, validation=250))
     assert Counter(splits_of(given).values()) == {"train": 2750, "test": 2000, "validation": 250}
@@ -302,21 +273,6 @@ def test_a_number_is_filled_up_over_refreshes_and_never_passed():
         {"train": 100, "test": 50, "validation": 10},
         {"train": 120, "test": 50, "validation": 20},
     ]
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.lists(st.integers(1, 9), max_size=30), st.integers(0, 20), st.integers(0, 10), st.integers(0, 5))
-def test_large_groups_never_pass_a_number(heights: list[int], test: int, validation: int, seed: int):
-    rows = {f"r{group}_{n}": [f"t:{group}"] for group, height in enumerate(heights) for n in range(height)}
-    given = give(rows, wanted=sizes(test=test, validation=validation), seed=seed)
-    counted = Counter(splits_of(given).values())
-    assert counted["test"] <= test
-    assert counted["validation"] <= validation
-    # What is left to train would not have fitted.
-    split = splits_of(given)
-    left = [height for group, height in enumerate(heights) if split[f"r{group}_0"] == "train"]
-    assert all(height > test - counted["test"] for height in left)
-    assert all(height > validation - counted["validation"] for height in left)
 
 
 @pytest.mark.parametrize(("test", "validation"), [(0.1, 0.1), (0.05, 0.9)])

@@ -41,9 +41,6 @@ def han_ratio(one: str) -> float:
     return measured(one)[0][2]
 
 
-# --- key
-
-
 def test_what_a_reader_does_not_see_does_not_make_another_text():
     edited = [
         "我 很 难过,怎么办? ABC123",
@@ -89,9 +86,6 @@ def test_a_key_is_normal_and_holds_nothing_invisible(one: str):
     assert [character for character in made if unicodedata.category(character) in {"Cc", "Cf", "Zs", "Zl", "Zp"}] == []
 
 
-# --- length
-
-
 def test_length_is_what_a_reader_sees():
     assert n_chars(" 我 很\u200b难过\n。") == 5
     assert n_chars("ＡＢ１２") == 4
@@ -99,16 +93,10 @@ def test_length_is_what_a_reader_sees():
     assert n_chars(" \n\u3000\u200b") == 0
 
 
-# --- share of Chinese
-
-
 def test_the_share_is_of_letters_and_digits():
     whole = ["我很难过！！！😀😀😀……", "⼀⼆⼈", "〇"]  # radicals, as PDF readers copy them
     parts = {"我ab": 1 / 3, "我1": 1 / 2, "ひらがな": 0, "😀……": 0, "⺀⺀a": 2 / 3, **dict.fromkeys(whole, 1)}
     assert {text: han_ratio(text) for text in parts} == pytest.approx(parts)
-
-
-# --- one pass over the bytes gives what the definitions give
 
 
 @given(st.lists(st.one_of(st.none(), anything, patchwork), max_size=8))
@@ -124,16 +112,10 @@ def test_every_character_is_measured_as_defined():
     assert over(keys.han_ratio, *rows) == over(keys.share, *rows)
 
 
-# --- nothing and no text at all
-
-
 def test_no_text_has_no_key_and_no_length():
     assert measured(None) == [(None, None, 0.0)]
     assert measured("") == [("", 0, 0.0)]
     assert measured() == []
-
-
-# --- a column of whatever texts came as
 
 
 @pytest.mark.parametrize(

@@ -98,9 +98,6 @@ def test_adults_of_real_posts_are_left_alone(shared: Path):
     assert told.sum().row(0) == (0, 3)
 
 
-# --- ages.toml: sentences that were written before the rules
-
-
 def figures(frame: pl.DataFrame, limit: str) -> tuple[float, float]:
     """Precision and recall of what the rules take for younger than `limit`; who is under 14 is under 18 as well."""
     true = pl.col("limit").is_in(["under_14", limit])

@@ -67,25 +67,11 @@ def test_real_simplified_text_is_simplified(simplified_texts: list[str]):
     assert set(found) == {"simplified"}
 
 
-# --- comparing over scripts
-
-
 def test_a_text_becomes_simplified_character_by_character(traditional_texts: list[str], simplified_texts: list[str]):
     assert simplified(simplified_texts) == simplified_texts
     made = simplified(traditional_texts)
     assert set(scripts(made)) <= {"simplified", "neutral"}
     assert [len(text) for text in made] == [len(text) for text in traditional_texts]
-
-
-@settings(deadline=None, max_examples=30)
-@given(st.text(max_size=20))
-def test_it_is_settled_at_once(text: str):
-    [once] = simplified([text])
-    assert simplified([once]) == [once]
-    assert len(once) == len(text)
-
-
-# --- conversion
 
 
 def test_traditional_becomes_simplified():
