@@ -39,7 +39,29 @@ class Folded(NamedTuple):
     """Folded texts, one for each that came in (no null: an empty text instead), and the way back."""
 
     texts: pl.Series
-    back: "Back"
+    rows: np.ndarray  # those that are not as they were written
+    folded_bases: np.ndarray
+    written_bases: np.ndarray
+    folded_starts: np.ndarray
+    written_starts: np.ndarray
+    written_ends: np.ndarray
+
+    def back(self, spans: pl.DataFrame) -> pl.DataFrame:
+        """Spans of the folded texts as spans of the texts as written: a frame of SPANS."""
+        if not len(self.rows) or spans.is_empty():
+            return spans
+        row = spans["row"].to_numpy().astype(np.int64)
+        place = np.searchsorted(self.rows, row)
+        here = np.flatnonzero(self.rows[np.minimum(place, len(self.rows) - 1)] == row)
+        place = place[here]
+        taken = {}
+        for side in ("start", "end"):
+            at = spans[side].to_numpy().copy()
+            character = np.searchsorted(self.folded_starts, at[here] + self.folded_bases[place])
+            # No further than the row: what was put aside at the start of the next is not its own.
+            at[here] = np.minimum(self.written_starts[character], self.written_ends[place]) - self.written_bases[place]
+            taken[side] = at
+        return spans.with_columns(start=pl.Series(taken["start"]), end=pl.Series(taken["end"])).cast(SPANS)
 
 
 def fold(texts: pl.Series) -> Folded:
@@ -50,7 +72,7 @@ def fold(texts: pl.Series) -> Folded:
     texts = texts.fill_null("")
     rows = texts.str.contains(_changing()).arg_true()
     if rows.is_empty():
-        return Folded(texts, Back(*([np.empty(0, np.int64)] * 6)))
+        return Folded(texts, *([np.empty(0, np.int64)] * 6))
     written = texts.gather(rows)
     codes = np.frombuffer("".join(written.to_list()).encode("utf-32-le"), np.uint32)
     table = _table()
@@ -67,7 +89,8 @@ def fold(texts: pl.Series) -> Folded:
     offsets = folded_starts[row_kept]
     array = pa.LargeStringArray.from_buffers(len(rows), pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(data))
     series = pl.Series(texts.name, array)
-    back = Back(
+    return Folded(
+        texts.scatter(rows, series) if len(rows) < len(texts) else series,
         rows.to_numpy().astype(np.int64),
         folded_bases=offsets[:-1],
         written_bases=written_starts[row_chars[:-1]],
@@ -76,35 +99,6 @@ def fold(texts: pl.Series) -> Folded:
         written_starts=np.append(written_starts[kept], written_starts[-1]),
         written_ends=written_starts[row_chars[1:]],
     )
-    return Folded(texts.scatter(rows, series) if len(rows) < len(texts) else series, back)
-
-
-class Back(NamedTuple):
-    """Takes spans of folded rows back to the bytes as written; spans of the other rows stay."""
-
-    rows: np.ndarray
-    folded_bases: np.ndarray
-    written_bases: np.ndarray
-    folded_starts: np.ndarray
-    written_starts: np.ndarray
-    written_ends: np.ndarray
-
-    def __call__(self, spans: pl.DataFrame) -> pl.DataFrame:
-        """A frame of SPANS over the texts as written."""
-        if not len(self.rows) or spans.is_empty():
-            return spans
-        row = spans["row"].to_numpy().astype(np.int64)
-        place = np.searchsorted(self.rows, row)
-        here = np.flatnonzero(self.rows[np.minimum(place, len(self.rows) - 1)] == row)
-        place = place[here]
-        taken = {}
-        for side in ("start", "end"):
-            at = spans[side].to_numpy().copy()
-            character = np.searchsorted(self.folded_starts, at[here] + self.folded_bases[place])
-            # No further than the row: what was put aside at the start of the next is not its own.
-            at[here] = np.minimum(self.written_starts[character], self.written_ends[place]) - self.written_bases[place]
-            taken[side] = at
-        return spans.with_columns(start=pl.Series(taken["start"]), end=pl.Series(taken["end"])).cast(SPANS)
 
 
 def _starts(codes: np.ndarray) -> np.ndarray:
