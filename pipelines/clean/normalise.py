@@ -155,9 +155,7 @@ class _Rule(NamedTuple):
 def without_artefacts(texts: pl.Series, signs: npt.NDArray[np.uint32]) -> pl.Series:
     """`texts` without the artefacts of all rules.
 
-    Args:
-        texts: Text in unified characters, the placeholders that stay between OPEN and CLOSE.
-        signs: The signs that each row holds, by `characters.rewritten`.
+    `texts` and `signs` are those of `characters.rewritten`, the placeholders that stay between OPEN and CLOSE.
     """
     for rule in _rules():
         rows = np.flatnonzero(signs & rule.signs)
@@ -225,10 +223,7 @@ def _without_pictures_and_codes(texts: pl.Series) -> pl.Series:
 
 @cache
 def _pictures_and_codes() -> tuple[str, str, str]:
-    """Pictures and long codes; the short codes, and those of them that close something: without one, [b] is none.
-
-    A picture is what no one says in brackets, or any word of a picture beside another or at the end of a line.
-    """
+    """Pictures and long codes; the short codes, and those of them that close something: without one, [b] is none."""
     entries = lexicon("artefacts", __file__)
     names, words = (in_both_scripts(alternation(entries["pictures"][group].split())) for group in ("names", "words"))
     sure, codes = rf"{names}|\p{{Han}}{{1,4}}R", entries["markup"]

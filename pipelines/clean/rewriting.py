@@ -211,10 +211,7 @@ def _end(line: Codes, n: int, begin: int, traits: Traits) -> int:
 def _unified(
     line: Codes, begin: int, end: int, behind: int, ahead: int, traits: Traits, of_chinese: bool
 ) -> tuple[int, int]:
-    """What is written for a mark, or for a run of dots, between two characters: a code point, and how many of it.
-
-    `of_chinese`: the row holds Chinese characters.
-    """
+    """What is written for a mark, or for a run of dots, between two characters: a code point, and how many of it."""
     code, before, after = line[begin], traits[behind], traits[ahead]
     chinese = before & (HAN | TIGHT) != 0
     if code in _MARKS:

@@ -248,10 +248,7 @@ def _order(rows: Words, lengths: pl.Series, earliest: pl.Series | None, ids: pl.
 
 
 def _clusters(components: Words, firsts: Words, order: _Order, similarity: _Similarity) -> pl.DataFrame:
-    """The clusters of n rows, as `find_duplicates` returns them, of a row that stands for each row's component.
-
-    `firsts` is the first row with the same text; `similarity` is called with the first rows of different texts only.
-    """
+    """The clusters of n rows, as `find_duplicates` returns them, of a row that stands for each row's component."""
     n = len(components)
     sizes = np.bincount(components, minlength=n).astype(np.uint32)[components]
     crowded = np.flatnonzero(sizes > 1).astype(np.uint32)

@@ -99,10 +99,7 @@ def _read(data: Bytes, start: int, stop: int, text: _Text) -> int:
 
 @part
 def _slot(table: Slots, entered: Words, mask: int, characters: Words, place: int) -> int:
-    """The slot of the shingle at `place` of `characters` in the table of the text `entered`: where it is, or would be.
-
-    Shingles are equal when their characters are; their hash says only where to look.
-    """
+    """The slot of the shingle at `place` of `characters` in the table of the text `entered`: or where it would be."""
     slot = int(shingle_hash(characters, place) & mask)
     while table[slot] != 0:
         there = table[slot] - 1

@@ -32,9 +32,7 @@ _WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 def artefacts(pairs: Sequence[tuple[str, str]], instructions: str) -> dict[str, int]:
     """How many lines hold an artefact that was not there before, by kind; empty where none does.
 
-    Args:
-        pairs: Each line before and after. Traditional characters are none where any line before has some.
-        instructions: What the model was asked to do.
+    `pairs` are each line before and after; traditional characters are no artefact where any line before has some.
     """
     counts: Counter[str] = Counter()
     for before, after in pairs:

@@ -101,12 +101,7 @@ def give_splits(
 
 
 def known_splits(keys: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """`row_id`, `split` of the rows that have their split already: all their keys are of groups in one split.
-
-    Args:
-        keys: `row_id`, `keys` (exact ones) of rows.
-        known: The table `splits` so far.
-    """
+    """`row_id`, `split` of the rows that have their split already: all their `keys` are of groups in one split."""
     split_of = known.select("split", key="members").explode("key").unique("key")
     splits = keys.select("row_id", key="keys").explode("key").join(split_of, on="key", how="left")
     one = (pl.col("split").null_count() == 0) & (pl.col("split").n_unique() == 1)

@@ -29,9 +29,7 @@ def under_18(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
 def minors(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
     """Whether the writer says to be younger than 14, and than 18: a struct of `under_14` and `under_18`, never null.
 
-    Args:
-        text: What they wrote, in Simplified Chinese or in English; null says nothing.
-        posted_at: When; without it a year of birth says nothing.
+    Without `posted_at` a year of birth says nothing. `text` is in Simplified Chinese or in English.
     """
     year = pl.lit(None, pl.Int32) if posted_at is None else posted_at.dt.year()
     return pl.struct(text=text.fill_null(""), year=year).map_batches(

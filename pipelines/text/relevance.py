@@ -104,11 +104,7 @@ def _signed(posts: pl.DataFrame, label: str) -> pl.DataFrame:
 
 
 def _elsewhere(posts: pl.DataFrame) -> pl.DataFrame:
-    """The questions about something else, in the form of `_signed`.
-
-    Clear where a topic has three words and no feeling and no couple is spoken of. Doubtful where topics outweigh the
-    feelings, or where there is hardly a story at all.
-    """
+    """The questions about something else, in the form of `_signed`."""
     topics = list(lexicon("relevance", __file__)["not_psychological"]["topics"])
     feelings, most = pl.col("feelings"), pl.max_horizontal(topics)
     no_story = (pl.col("score") < _HARDLY_A_STORY) & (feelings + pl.col("people") == 0)

@@ -19,9 +19,7 @@ _SIGNS = pl.List(RISK.dtype)
 def risk(text: pl.Expr, *, simplified: bool = False) -> pl.Expr:
     """The rules that match `text`, as a list of {kind, rule}; empty where none does, or where there is no text.
 
-    Args:
-        text: What somebody wrote, in either script.
-        simplified: Whether it has been turned into Simplified characters already, which spares doing so again.
+    `text` is in either script; `simplified`: it has been turned into Simplified characters already.
     """
     if not simplified:
         text = as_simplified(text).str.replace_all("著", "着", literal=True)  # 活著, 想著

@@ -9,12 +9,7 @@ from pipelines.text.pii.redaction import find
 
 
 def personal_data(replies: Sequence[str], inputs: Sequence[str]) -> list[str | None]:
-    """What each reply holds that its input does not, as kinds and counts (``name 1, phone 2``); None: nothing.
-
-    Args:
-        replies: What a model wrote.
-        inputs: All that the model was sent for each reply.
-    """
+    """What each reply holds that its input does not, as kinds and counts (``name 1, phone 2``); None: nothing."""
     if not replies:
         return []
     counts: list[Counter[str]] = [Counter() for _ in replies]

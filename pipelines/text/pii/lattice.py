@@ -353,11 +353,7 @@ def _is_counted(by, alone):  # type: ignore[no-untyped-def]
 def _shape(  # type: ignore[no-untyped-def] # noqa: PLR0911
     made, i, run, left, supported, surname, given, before, doubled, compound
 ):
-    """Where a name made this way may end, a form of address apart, and what it costs but for characters of choice.
-
-    Returns:
-        `(low, high, price)`; high below low where there is none.
-    """
+    """Where a name made this way may end, a form of address apart, and what it costs but for characters of choice."""
     code = run[i]
     follows = run[i + 1] if i + 1 < len(run) else np.uint16(0)
     if made in (FULL, TITLED):

@@ -100,11 +100,7 @@ def _listed() -> pl.DataFrame:
 
 
 def _without_names(listed: pl.DataFrame) -> pl.DataFrame:
-    """The dictionary without what our own rules are to see: names of persons and of institutions.
-
-    Its names are those of novels and newspapers, a good part of them no names at all; a word is taken for one where it
-    is made as a name is made.
-    """
+    """The dictionary without what our own rules are to see: names of persons and of institutions."""
     surnames, given = lexicon("surnames"), lexicon("given_names")
     ordinary = lexicon("ordinary_words")["words"]
     word = pl.col("word")
