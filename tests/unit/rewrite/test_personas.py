@@ -138,36 +138,21 @@ def test_the_limit_is_the_ratio_of_the_errors(standing: pl.DataFrame):
         assert (not fits.equals(standing)) == refits
 
 
-@pytest.mark.parametrize("change", [{"fit": 2}, {"max_clusters": 5}])
-def test_they_are_fitted_again_when_told(standing: pl.DataFrame, change: dict[str, Any]):
-    new = profile("s:new", "seeker", (0.85, 0.6, 0.15, 0.3))
-    fits, found = personas(profiles(*crowd(), new), standing, Rewrite(**change), 0)
-    assert "s:new/seeker" in fits["pool"][0]
-    assert found["fitted"].all()
-    again, _ = personas(profiles(*crowd(), new), fits, Rewrite(**change), 0)
-    assert again.equals(fits)
-
-
-def test_another_seed_fits_again_and_settings_that_decide_nothing_do_not(standing: pl.DataFrame):
-    assert json.loads(standing["fitted_by"][0]) == {
-        "fit": 1,
-        "max_clusters": 12,
-        "encoder": None,
-        "seed": 0,
-        "profiled_by": "openai/a",
-    }
-    fits, _ = personas(profiles(*crowd()), standing, SETTINGS, seed=1)
-    assert json.loads(fits["fitted_by"][0])["seed"] == 1
-    same, _ = personas(profiles(*crowd()), standing, Rewrite(variants=("D", "R", "P"), writing="x", drift=3.0), 0)
-    assert same.equals(standing)
-
-
-def test_profiles_of_another_model_are_clustered_again(standing: pl.DataFrame):
+def test_they_are_fitted_again_where_what_made_them_is_another_and_else_stay(standing: pl.DataFrame):
     asked = [row | {"provider": "openai", "model_asked": "qwen-plus"} for row in crowd()]
-    few, _ = personas(profiles(*crowd()[:-1], asked[-1]), standing, SETTINGS, 0)
-    assert few.equals(standing)
-    fits, _ = personas(profiles(*asked), standing, SETTINGS, 0)
-    assert json.loads(fits["fitted_by"][0])["profiled_by"] == "openai/qwen-plus"
+    for rows, settings, seed in (
+        (crowd(), Rewrite(fit=2), 0),
+        (crowd(), Rewrite(max_clusters=5), 0),
+        (crowd(), SETTINGS, 1),
+        (asked, SETTINGS, 0),
+    ):
+        fits, found = personas(profiles(*rows), standing, settings, seed)
+        assert fits["fitted_by"][0] != standing["fitted_by"][0]
+        assert found["fitted"].all()
+        assert personas(profiles(*rows), fits, settings, seed)[0].equals(fits)
+    deciding_nothing = Rewrite(variants=("D", "R", "P"), writing="x", drift=3.0)
+    for rows, settings in ((crowd(), deciding_nothing), ([*crowd()[:-1], asked[-1]], SETTINGS)):
+        assert personas(profiles(*rows), standing, settings, 0)[0].equals(standing)
 
 
 def test_names():

@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import Any
 
 import polars as pl
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -275,19 +274,15 @@ def test_a_number_is_filled_up_over_refreshes_and_never_passed():
     ]
 
 
-@pytest.mark.parametrize(("test", "validation"), [(0.1, 0.1), (0.05, 0.9)])
-def test_shares_are_kept_within_chance(test: float, validation: float):
+def test_shares_are_kept_within_chance_also_beside_a_number():
     """5,000 single groups: within five standard deviations of a binomial draw."""
-    counted = Counter(splits_of(give(singletons(5000), wanted=sizes(test=test, validation=validation))).values())
-    assert counted.total() == 5000
-    for split, share in (("test", test), ("validation", validation), ("train", 1 - test - validation)):
-        assert abs(counted[split] - 5000 * share) < 5 * (5000 * share * (1 - share)) ** 0.5
-
-
-def test_a_share_and_a_number_go_together():
-    counted = Counter(splits_of(give(singletons(5000), wanted=sizes(test=500, validation=0.2))).values())
-    assert counted["test"] == 500
-    assert abs(counted["validation"] - 4500 * 0.2) < 5 * (4500 * 0.2 * 0.8) ** 0.5
+    for test, validation, of in ((0.1, 0.1, 5000), (0.05, 0.9, 5000), (500, 0.2, 4500)):
+        counted = Counter(splits_of(give(singletons(5000), wanted=sizes(test=test, validation=validation))).values())
+        assert counted.total() == 5000
+        shares = {"validation": validation} if of < 5000 else {"test": test, "validation": validation}
+        assert of == 5000 or counted["test"] == test
+        for split, share in shares.items():
+            assert abs(counted[split] - of * share) < 5 * (of * share * (1 - share)) ** 0.5, (test, validation)
 
 
 def test_posts_and_dialogues_are_sized_apart_and_a_mixed_group_by_its_posts():
