@@ -184,9 +184,9 @@ def _described(run: Path, outcome: Outcome) -> dict[str, Any]:
         shown["terms_of_the_reward"] = records(
             {"term": name, "first": curve[min(curve)], "last": curve[max(curve)]} for name, curve in means.items()
         )
-    for one in all_curves(metrics, means):
-        if (picture := drawn(partial(draw, curves=one))) is not None:
-            shown[f"plot: {one.title}"] = dg.MetadataValue.md(picture)
+    for title, curves in all_curves(metrics, means):
+        if (picture := drawn(partial(draw, title=title, curves=curves))) is not None:
+            shown[f"plot: {title}"] = dg.MetadataValue.md(picture)
     shown["alarms_raised"] = len(outcome.alarms)
     shown["alarms"] = records(
         {"alarm": one.name, "since": one.since, "what": one.what, "to do": one.hint} for one in outcome.alarms

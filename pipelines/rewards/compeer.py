@@ -16,7 +16,7 @@ import numpy as np
 
 from pipelines.rewards import services
 from pipelines.rewards.format import cer, section
-from pipelines.rewards.redundancy import Encode, Mode, Vectors, decided_alone, redundancy, reweighted
+from pipelines.rewards.redundancy import Encode, Mode, decided_alone, redundancy, reweighted
 from pipelines.rewards.services import ENCODER, RewardFailed, case, dialogue, encoded, refuse_unknown
 from schemas.labels import MATCHING, PREFERENCES
 from schemas.reasoning import CER_STEPS, CER_TAGS
@@ -43,11 +43,6 @@ class Parts(NamedTuple):
         """Whether each is there, by the name of its term."""
         return {name: part is not None for name, part in zip(Terms._fields, (*self.steps, self.response), strict=False)}
 
-    @property
-    def any(self) -> bool:
-        """Whether there is something to judge."""
-        return any(self.judged.values())
-
 
 class Terms(NamedTuple):
     """The five terms of an output; 0 for a verdict that is missing."""
@@ -65,14 +60,8 @@ def parts(text: str) -> Parts:
 
 
 def terms(text: str, output: Parts, verdict: Mapping[str, Any] | None) -> Terms:
-    """The terms of an output.
-
-    Args:
-        text: The output.
-        output: Its parts.
-        verdict: The judge's: `steps`, three booleans, and `preference`, one of PREFERENCES. None: none.
-
-    Raises RewardFailed for a verdict of another form.
+    """The terms of an output with these parts, by the judge's verdict: `steps`, three booleans, and `preference`, one
+    of PREFERENCES. Raises RewardFailed for a verdict of another form.
     """
     steps, preference = (None, None, None), None
     if verdict is not None:
@@ -110,9 +99,8 @@ async def compute_score(
     """The reward of one output, before it is weighed against its group. Always the same keys.
 
     Args:
-        solution_str: The output, as verl decodes it.
+        solution_str, extra_info: The output, as verl decodes it, and what its row has (`schemas.training.EXTRA_INFO`).
         ground_truth: The reference: what the supporter said.
-        extra_info: Of the row (`schemas.training.EXTRA_INFO`): the dialogue stands there.
         length: Of a response: tokens, where our reward manager asks; characters by default.
         judge: Whether steps and response are judged; else what is there is 0, and the format alone counts.
         kwargs: What verl hands over besides. Raises TypeError for a setting that there is not.
@@ -127,7 +115,7 @@ async def compute_score(
     refuse_unknown(kwargs, SETTINGS)
     output = parts(solution_str)
     verdict: Mapping[str, Any] = {"ok": True, "steps": [False] * 3, "preference": "first"}
-    if judge and output.any:
+    if judge and any(output.judged.values()):
         judged = {"steps": list(output.steps), "response": output.response, "reference": ground_truth}
         verdict = await services.verdict("/compeer", {**case(extra_info), **judged})
     five = terms(solution_str, output, verdict if judge and verdict["ok"] else None)
@@ -167,9 +155,7 @@ async def group_scores(
         outputs: As verl decodes them, [G].
         results: Of `compute_score`, [G].
         extra_info: Of the row.
-        alpha: α of eq. 7.
-        beta: β of eq. 7, in the unit of `length`: the paper's is tokens.
-        mode: See `redundancy.reweight`.
+        alpha, beta, mode: As in `redundancy.reweight`; β is in the unit of `length`.
         reweight: Whether it counts; if not, it is reported, and `score` stays r (C's ablations POR and UR).
 
     Returns:
@@ -224,8 +210,4 @@ async def _encoder(texts: Sequence[str]) -> Encode | None:
         return None
     vectors = await encoded(there, "answer")
     of_text = dict(zip(there, vectors, strict=True)) | {"": np.zeros(vectors.shape[1])}
-
-    def encode(asked_for: Sequence[str]) -> Vectors:
-        return np.stack([of_text[text] for text in asked_for])
-
-    return encode
+    return lambda asked_for: np.stack([of_text[text] for text in asked_for])

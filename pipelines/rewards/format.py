@@ -95,14 +95,10 @@ def cer(text: str) -> float:
 
 def section(text: str, name: str, names: tuple[str, ...]) -> str | None:
     """The stripped text of the only element `name`; None where there is none, a second, a tag in it, or no text to see.
+    `names` are those of the format's elements.
 
     The output need not be well formed. With a second element of the name, or a tag of the format inside it, there is
     no telling what the seeker would see.
-
-    Args:
-        text: An output.
-        name: Of the element.
-        names: Those of the format's elements.
     """
     opening: Tag | None = None
     closing: Tag | None = None

@@ -23,8 +23,7 @@ async def compute_score(
     """The reward of one output. Always the same keys: verl takes those of a batch from its first row.
 
     Args:
-        solution_str: The output, as verl decodes it.
-        extra_info: Of the row (`schemas.training.EXTRA_INFO`): the dialogue stands there.
+        solution_str, extra_info: The output, as verl decodes it, and what its row has (`schemas.training.EXTRA_INFO`).
         judge: Whether the answer is judged; else the form alone counts.
         kwargs: What verl hands over besides. Raises TypeError for a setting that there is not.
 

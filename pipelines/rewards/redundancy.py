@@ -92,7 +92,8 @@ def redundancy(
     s_in: Vectors = others / (n - 1) if n > 1 else np.zeros(n)
     s_hi: Vectors = alike[:, n:].mean(axis=1) if history else np.zeros(n)
     mean_length = sum(map(length, outputs)) / n if n else 0.0
-    return Redundancy(s_in, s_hi, _logistic(alpha * (mean_length - beta)))
+    tau = float(np.exp(-np.logaddexp(0.0, -alpha * (mean_length - beta))))  # 1 / (1 + e^−x), for any x
+    return Redundancy(s_in, s_hi, tau)
 
 
 def decided_alone(rewards: Sequence[float], reweighted: Sequence[float]) -> bool:
@@ -122,8 +123,3 @@ def _unit(vectors: Vectors) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return unit
-
-
-def _logistic(x: float) -> float:
-    """1 / (1 + e^−x), for any x."""
-    return float(np.exp(-np.logaddexp(0.0, -x)))

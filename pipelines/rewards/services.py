@@ -139,10 +139,7 @@ def dialogue(extra_info: Mapping[str, Any]) -> list[dict[str, str]]:
 
 def refuse_unknown(kwargs: Mapping[str, Any], known: Collection[str] = ()) -> None:
     """Raises TypeError for a setting that a reward does not have: one that is misspelt would train something else.
-
-    Args:
-        kwargs: What verl hands a reward beside its parameters: `reward_kwargs` of the recipe, and things of its own.
-        known: Settings that another part of the reward reads.
+    `kwargs` are what verl hands over beside a reward's parameters, `known` settings that its other part reads.
     """
     if unknown := sorted(kwargs.keys() - _OF_VERL - set(known)):
         raise TypeError(f"the reward has no setting {', '.join(unknown)}: look at reward_kwargs")

@@ -88,11 +88,8 @@ class Alarm(NamedTuple):
 
 
 def find_alarms(rollouts: pl.DataFrame, metrics: Mapping[int, Metrics]) -> list[Alarm]:
-    """What stands at the end of the curves, the longest standing first.
-
-    Args:
-        rollouts: Rows of the table; without rows, what rests on them is not looked at.
-        metrics: verl's, by step.
+    """What stands at the end of the curves, the longest standing first; without rollouts, what rests on them is not
+    looked at.
     """
     alarms = [*_not_finite(metrics)]
     for name, (metric, _, _, _) in DRIFTS.items():

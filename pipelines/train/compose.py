@@ -49,13 +49,8 @@ _PARTS = {
 
 
 def run_module(module: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> bytes:
-    """The output of `pipelines.train.compose` or `.lengths`, which run in `.venv-train`.
-
-    Args:
-        module: Which.
-        arguments: The name of verl's configuration, and its settings.
-        environment: Of the process.
-        log: Where its stderr lies if it is refused.
+    """The output of `pipelines.train.compose` or `.lengths`, which run in `.venv-train`. Its stderr lies in `log` if it
+    is refused.
 
     Raises RequestError for what it, or verl, refuses, in one line.
     """

@@ -6,16 +6,16 @@ CONFIG holds `Options` as JSON: the files of triplets, the encoder to start from
 
 For a triplet (q, a⁺, a⁻) of `rm_triplets` the loss is max(0, cos(q, a⁻) − cos(q, a⁺) + m), over its own a⁻ (mismatched
 emotion, generic, another answer) and, as E's third kind, over the a⁺ of other rows of the batch. Rows of one question,
-of one group or with the same answer are masked from each other (`triplets.apart`), so no answer of a question is its
+of one group or with the same answer are masked from each other (`apart`), so no answer of a question is its
 negative. The two means are added. `out` appears, whole, once all is done: weights, tokenizer, and `encoder.json` with T
 (`choose_threshold`). A run that was killed goes on from its last checkpoint, beside `out`, with what it would have
-drawn. (The trainer of transformers, and so that of sentence-transformers, writes a checkpoint in place: a kill in
-the middle of one leaves a half that its resume takes for the last.)
+drawn. (transformers' own trainer writes a checkpoint in place: what a kill leaves of one, its resume takes for whole.)
 """
 
 import json
 import math
 import os
+import random
 import shutil
 import sys
 from collections import Counter
@@ -34,13 +34,75 @@ from pipelines.errors import GongqingError, RequestError, TrainingFailed
 from pipelines.rewards.contrastive import Quotable
 from pipelines.train.embedding import KINDS, MARKS, NOTE, Encoder, Kind, read_note
 from pipelines.train.options import Options, check_options
-from pipelines.train.triplets import Triplet, apart, plan_batches, read_triplets, require_several
 from schemas.ids import digest
 
 _WARM_UP = 0.1  # the share of steps over which the rate rises; it falls to 0 over the rest
 _CLIP = 1.0  # of the gradient's norm
 _ACROSS = 400  # questions of validation of which every answer is compared with every other
 _IN_REQUEST = {"epochs", "batch", "rate", "margin", "seed", "max_length"}  # options that decide what is learnt
+
+
+class Triplet(NamedTuple):
+    """A row of `rm_triplets`, as far as it is learnt from."""
+
+    made_from: str
+    group_id: str
+    kind: str
+    query: str
+    positive: str
+    negative: str
+
+
+def read_triplets(paths: Sequence[Path]) -> list[Triplet]:
+    """Triplets of Parquet files. Raises RequestError for a file of something else than `rm_triplets`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    triplets: list[Triplet] = []
+    for path in paths:
+        try:
+            rows = pq.read_table(path, columns=list(Triplet._fields), partitioning=None).to_pylist()
+            triplets += [Triplet(**row) for row in rows]
+        except (OSError, pa.ArrowException, TypeError) as error:
+            raise RequestError(
+                f"no rows of rm_triplets: {str(error).splitlines()[0]}", where=path, hint="name a file of a release"
+            ) from error
+    return triplets
+
+
+def require_several(triplets: Sequence[Triplet], split: str) -> None:
+    """Raises RequestError for fewer than two groups of questions: nothing is an answer to another question then."""
+    groups = {one.group_id for one in triplets}
+    if len(groups) < 2:
+        raise RequestError(
+            f"{len(triplets)} triplets of {len(groups)} groups of questions are too few to learn from or to measure on",
+            where=split,
+            hint="gongqing refresh --select training on more questions with answers, then make another release",
+        )
+
+
+def apart(triplets: Sequence[Triplet]) -> NDArray[np.bool_]:
+    """[n, n], whether the positive of column j is a negative for the question of row i: of another question, of another
+    group, and another text.
+    """
+    mask = np.ones((len(triplets), len(triplets)), bool)
+    for column in ("made_from", "group_id", "positive", "query"):
+        _, number = np.unique([getattr(one, column) for one in triplets], return_inverse=True)
+        mask &= number[:, None] != number[None, :]
+    return mask
+
+
+def plan_batches(triplets: Sequence[Triplet], size: int, epochs: int, seed: int) -> list[list[int]]:
+    """The rows of every step. Each epoch has each row once, in an order that follows from the seed and its number; a
+    row never ends up alone, without others to be held against.
+    """
+    plan: list[list[int]] = []
+    for epoch in range(epochs):
+        order = list(range(len(triplets)))
+        random.Random(f"{seed}/{epoch}").shuffle(order)
+        n = math.ceil(len(order) / size)
+        plan += [order[place::n] for place in range(n)]
+    return plan
 
 
 def loss(queries: Any, positives: Any, negatives: Any, mask: Any, margin: float) -> tuple[Any, dict[str, float]]:
@@ -172,7 +234,8 @@ def choose_threshold(positives: Scores, negatives: Mapping[str, Scores]) -> Thre
     kinds = {kind: np.sort(scores) for kind, scores in negatives.items() if len(scores)}
     if not len(positives) or not kinds:
         raise ValueError("a threshold stands between positives and negatives, and there are none")
-    value = float(max(-1.0, *(_least(one) for one in kinds.values())))
+    # Of each kind the lowest score that no more than `MOST_PASSING` are above; a twentieth of 20 is 1.
+    value = max(-1.0, *(float(one[-1 - int(MOST_PASSING * len(one) + 1e-9)]) for one in kinds.values()))
     passes = {kind: float((one > value).mean()) for kind, one in kinds.items()}
     passing = float((positives > value).mean())
     accuracy = (passing + 1 - sum(passes.values()) / len(passes)) / 2
@@ -185,12 +248,6 @@ def auc(positives: Scores, negatives: Scores) -> float:
     below = np.searchsorted(ordered, positives, "left").sum()
     not_above = np.searchsorted(ordered, positives, "right").sum()
     return float((below + not_above) / 2 / (len(positives) * len(negatives)))
-
-
-def _least(ordered: Scores) -> float:
-    """The lowest of a kind's sorted scores that no more than `MOST_PASSING` of them are above."""
-    may_pass = int(MOST_PASSING * len(ordered) + 1e-9)  # a twentieth of 20 is 1
-    return float(ordered[-1 - may_pass])
 
 
 def measure(encoder: Encoder, triplets: Sequence[Triplet]) -> Threshold:
@@ -226,11 +283,8 @@ def _by_text(encoder: Encoder, texts: set[str], kind: Kind) -> dict[str, NDArray
 
 
 def train(options: Options, metrics: Path) -> dict[str, Any]:
-    """Train an encoder, choose T, and write the folder `options.out`; the content of its `encoder.json`.
-
-    Args:
-        options: How, from what, and where.
-        metrics: Where a line a step is written, behind what is there.
+    """Train an encoder, choose T, and write the folder `options.out`; the content of its `encoder.json`. `metrics` gets
+    a line a step, behind what is there.
 
     Raises:
         RequestError: Too few questions, no triplets, no encoder, or a run in `out` with another request.
@@ -275,7 +329,13 @@ def train(options: Options, metrics: Path) -> dict[str, Any]:
                 where=checkpoints,
                 hint="so is the last checkpoint: train again under another name, with a lower rate",
             ) from error
-        lines.write(json.dumps({"step": training.done, "data": _as_metrics(threshold)}) + "\n")
+        passes = {"positive": threshold.positives, **threshold.passes}
+        figures = {
+            "validation/threshold": threshold.value,
+            "validation/balanced_accuracy": threshold.balanced_accuracy,
+            **{f"validation/passes/{kind}": share for kind, share in passes.items()},
+        }
+        lines.write(json.dumps({"step": training.done, "data": figures}) + "\n")
     note = _note(training, threshold, rows, request)
     with _whole(out) as staged:
         encoder.save(staged)
@@ -304,15 +364,6 @@ def _note(
             "steps": training.done,
         },
         "asked": request,
-    }
-
-
-def _as_metrics(threshold: Threshold) -> dict[str, float]:
-    return {
-        "validation/threshold": threshold.value,
-        "validation/balanced_accuracy": threshold.balanced_accuracy,
-        "validation/passes/positive": threshold.positives,
-        **{f"validation/passes/{kind}": share for kind, share in threshold.passes.items()},
     }
 
 

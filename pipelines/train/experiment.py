@@ -1,21 +1,6 @@
 """Ablations beside each other: the same rows, the same seeds, one table.
 
-A TOML file says which::
-
-    name = "empathy"
-    preset = "cpu_smoke"
-    seeds = [1, 2]
-    rows = 64                            # of every set; left out: all
-
-    [[ablations]]
-    recipe = "empathy_coe"
-
-    [[ablations]]
-    recipe = "empathy_coe"
-    ablation = "grpo_only"
-
-    [settings.grpo]                      # of every run of a trainer
-    "trainer.total_training_steps" = 50
+A TOML file says which (docs/training.md has one).
 
 Every run is one of `gongqing train`, named by experiment, recipe, ablation and seed; so an experiment that was broken
 off goes on where it was. A policy that starts from a warm start gets one of the same rows and seed, which ablations
@@ -160,12 +145,8 @@ def read_experiment(path: Path) -> Experiment:
 
 
 def plan_runs(home: Path, experiment: Experiment, rewards: Rewards) -> list[Planned]:
-    """Every run of an experiment, in the order of the file, and of the seeds for each ablation.
-
-    Args:
-        home: Where the releases are, and the runs will be.
-        experiment: The experiment.
-        rewards: Which models judge.
+    """Every run of an experiment, in the order of the file, and of the seeds for each ablation; `rewards` says which
+    models judge.
 
     Raises RequestError as `prepare` and `Run.check` do, for settings and options without effect, and where ablations
     would train on different numbers of rows.
@@ -237,14 +218,8 @@ def train_runs(
 
 
 def summarise(recipe: str, ablation: str, asked_rows: int | None, runs: Sequence[Run], start: Run | None) -> Result:
-    """The result of an ablation.
-
-    Args:
-        recipe: As the experiment names it.
-        ablation: The same.
-        asked_rows: The most that it was to train on.
-        runs: One a seed, all at their end.
-        start: What the first of them has started from, if that was trained for it.
+    """The result of an ablation, by its runs, one a seed, all at their end, and what the first has started from, if
+    that was trained for it.
     """
     trainer = runs[0].trainer
     metrics = [sorted(run.metrics().items()) for run in runs]

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from pipelines.core.files import write_whole
 from pipelines.errors import RequestError, TrainingFailed
 from pipelines.judge import backend
@@ -22,13 +24,14 @@ from pipelines.settings import AUTHOR_KEY, ROOT, load
 from pipelines.store.release_manifest import Release, text_only
 from pipelines.train import embedding, stopping
 from pipelines.train.compose import run_module
-from pipelines.train.lengths import check_counts, parse_counts
+from pipelines.train.lengths import Count, check_counts
 from pipelines.train.options import check_options
 from pipelines.train.processes import Locks, at_work, follow_metrics, last_words, running
 from pipelines.train.recipe import Ablation, Overrides, Preset, Recipe, Service, as_arguments
 from pipelines.train.rows import are_rewritten, count_rows, count_variants, variants_of, write_rows
 from pipelines.train.runs import (
     CACHE,
+    CHECKPOINTS,
     CONFIG,
     DATA,
     MODEL,
@@ -45,7 +48,7 @@ from pipelines.train.runs import (
     read_note,
 )
 from pipelines.train.services import ADDRESSES, PYTHON, Judge, beside
-from pipelines.train.trainers import TRAINERS, Trainer, command, last_step, last_weights
+from pipelines.train.trainers import TRAINERS, Trainer, command, last_step
 
 OnStep = Callable[[int, Metrics], None]  # gets a step and its metrics
 OnRows = Callable[[Sequence[str]], None]  # gets the rows, a line each (`runs.describe_rows`)
@@ -106,7 +109,8 @@ class Run:
         if self.trainer.config is None:
             write_whole(path, json.dumps(self.compose(), indent=1).encode() + b"\n")
             return []
-        return check_counts(parse_counts(self._run_module("pipelines.train.lengths", f"--composed={path}")))
+        output = self._run_module("pipelines.train.lengths", f"--composed={path}")
+        return check_counts(TypeAdapter(list[Count]).validate_json(output))
 
     def check(self) -> None:
         """Raises RequestError for all that can be known to be wrong before anything is composed or trained: a run of
@@ -130,12 +134,8 @@ class Run:
                 )
 
     def prepare_rows(self, tokens: str | None = None) -> None:
-        """Do all that comes before training, and train nothing: check, compose, write rows and count them.
-
-        Args:
-            tokens: The model whose tokenizer it will have, where the one that it starts from is yet to be trained.
-
-        Raises as `train` does.
+        """Do all that comes before training, and train nothing: check, compose, write rows and count them, by the
+        tokenizer of `tokens` where the model that it starts from is yet to be trained. Raises as `train` does.
         """
         with at_work(self.folder) as locks:
             if not (self.folder / MODEL).is_dir():
@@ -261,7 +261,7 @@ class Run:
 
     def _merge(self, target: Path, locks: Locks) -> None:
         staged = target.with_name(f".{MODEL}.part")
-        weights = last_weights(self.recipe.trainer, self.folder)
+        weights = self.folder / CHECKPOINTS / f"global_step_{last_step(self.folder)}" / self.trainer.weights
         if not weights.is_dir():
             raise TrainingFailed(
                 "training has ended, and left no checkpoint",

@@ -3,11 +3,9 @@
     python -m pipelines.train.lengths [--composed FILE] CONFIG KEY=VALUE…
 
 Arguments are those of `compose`: of GRPO (`prompt`) or of SFT (`messages`). Prints the counts as JSON. A prompt is as
-long as verl's filter finds it, a sample as the trainer's data set tokenises it. What is longer than its limit is lost:
-of prompts verl's filter drops it, and without the filter the agent loop cuts it on the left, where the format is asked
-for, and only warns; of samples our data set leaves it out, where verl's would end the run. What a sample teaches, its
-longest target, has a limit where the policy that starts from it may write no more: a warm start names that as
-`data.max_response_length`, as GRPO does.
+long as verl's filter finds it, a sample as the trainer's data set tokenises it; what is longer than its limit is lost:
+verl's filter, or our data set, leaves it out. What a sample teaches, its longest target, has a limit where the policy
+that starts from it may write no more: a warm start names that as `data.max_response_length`, as GRPO does.
 """
 
 import argparse
@@ -19,7 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from pipelines.core.files import write_whole
 from pipelines.core.modes import keep_private
@@ -92,12 +89,8 @@ def check_counts(counts: Sequence[Count]) -> list[str]:
 
 
 def require_batch(rows: int, config: Mapping[str, Any]) -> None:
-    """Raises RequestError where there are fewer training rows than one batch takes: verl leaves out a batch that is not
-    full, and would divide by the number of steps, which is 0.
-
-    Args:
-        rows: Those that are not too long.
-        config: Composed, of GRPO or SFT.
+    """Raises RequestError where there are fewer training rows (those not too long) than one batch of a composed
+    configuration takes: verl leaves out a batch that is not full, and would divide by 0 steps.
     """
     batch = int(config["data"]["train_batch_size"])
     if rows < batch:
@@ -107,11 +100,6 @@ def require_batch(rows: int, config: Mapping[str, Any]) -> None:
             hint="train on a release with more of them, or set a smaller batch "
             f"(data.train_batch_size: {SETTINGS_PLACE})",
         )
-
-
-def parse_counts(output: str | bytes) -> list[Count]:
-    """The counts that the command has printed."""
-    return TypeAdapter(list[Count]).validate_json(output)
 
 
 def count_tokens(config: Mapping[str, Any]) -> list[Count]:

@@ -52,13 +52,6 @@ class Outcome(NamedTuple):
     page: Path
 
 
-class Curves(NamedTuple):
-    """Curves that are drawn on one pair of axes, by name."""
-
-    title: str
-    curves: Mapping[str, Curve]
-
-
 def report(store: Store, run: Path) -> Outcome:
     """Keep and describe what the folder of a run holds. Raises Busy during an erasure, and what the store raises."""
     with no_erasure(run.parents[1]):
@@ -83,7 +76,7 @@ def write_page(run: Path, rollouts: pl.DataFrame, alarms: list[Alarm]) -> Path:
         made_of=_made_of(read_note(run)),
         rows=describe_rows(run),
         differences=run_differences(run),
-        curves=[(one.title, _picture(one)) for one in all_curves(metrics, mean_terms(rollouts))],
+        curves=[(title, _picture(title, curves)) for title, curves in all_curves(metrics, mean_terms(rollouts))],
         samples=list(_samples(rollouts)),
         names=names,
         figures=[(step, [metrics[step].get(name) for name in names]) for step in sorted(metrics)],
@@ -92,30 +85,30 @@ def write_page(run: Path, rollouts: pl.DataFrame, alarms: list[Alarm]) -> Path:
     return run / PAGE
 
 
-def all_curves(metrics: Mapping[int, Metrics], means: Mapping[str, Curve]) -> Iterator[Curves]:
-    """What is drawn of a run, where it has figures for it: of its metrics, and of the terms of its reward."""
+def all_curves(metrics: Mapping[int, Metrics], means: Mapping[str, Curve]) -> Iterator[tuple[str, dict[str, Curve]]]:
+    """Titles and curves by name of what a run has figures for: its metrics, and the terms of its reward."""
     for title, names in _METRICS.items():
         curves = {name: curve for name in names if (curve := curve_of(metrics, name))}
         if curves:
-            yield Curves(title, curves)
+            yield title, curves
         if title == "reward" and (terms := {name: means[name] for name in means if name not in _BESIDE}):
-            yield Curves("terms of the reward", terms)
+            yield "terms of the reward", terms
     if "judge_ok" in means:
-        yield Curves("share of outputs with the judge's verdict", {"judge_ok": means["judge_ok"]})
+        yield "share of outputs with the judge's verdict", {"judge_ok": means["judge_ok"]}
 
 
-def draw(axes: "Axes", curves: Curves) -> None:
+def draw(axes: "Axes", title: str, curves: Mapping[str, Curve]) -> None:
     """Draw curves, one a name."""
-    for name, values in curves.curves.items():
+    for name, values in curves.items():
         axes.plot(list(values), list(values.values()), label=name, marker="." if len(values) < 30 else "")
-    axes.set(title=curves.title, xlabel="step")
+    axes.set(title=title, xlabel="step")
     axes.locator_params(axis="x", integer=True)
-    if len(curves.curves) > 1:
+    if len(curves) > 1:
         axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize="small")
 
 
-def _picture(curves: Curves) -> str:
-    picture, _ = png(partial(draw, curves=curves), (6.4, 2.8), dpi=80)
+def _picture(title: str, curves: Mapping[str, Curve]) -> str:
+    picture, _ = png(partial(draw, title=title, curves=curves), (6.4, 2.8), dpi=80)
     return base64.b64encode(picture).decode()
 
 

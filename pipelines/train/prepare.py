@@ -31,7 +31,7 @@ from pipelines.train.recipe import (
 )
 from pipelines.train.rows import are_rewritten, require_variants
 from pipelines.train.runs import MODEL, NOTE, ROLLOUTS, START, learnt_releases, read_note
-from pipelines.train.services import PYTHON, Judge, encoder_command, judge_command
+from pipelines.train.services import PYTHON, Judge, judge_command
 from pipelines.train.trainers import TRAINERS, folder_settings
 
 ENCODER = "empathy_encoder"  # the recipe whose model E's reward asks
@@ -67,10 +67,9 @@ def prepare(
 
     Args:
         home: Where the releases are, and the run's folder will be.
-        recipe: The recipe.
-        preset: The kind of machine.
-        ablation: An ablation of the recipe; empty: the paper's own set-up.
-        release: A release of the home.
+        recipe, preset: What is trained, and on what kind of machine.
+        ablation: Of the recipe; empty: the paper's own set-up.
+        release: Of the home.
         name: Of the run; default: recipe, ablation, preset and release.
         start: The run whose model this one starts from; default: the run of `Recipe.starts` on the same release.
         encoder: The run whose encoder the reward asks; default: that of `ENCODER` on the same release.
@@ -104,10 +103,10 @@ def prepare(
     folder = Home(home).training / (name or "-".join(filter(None, (recipe.name, ablation, preset, released.name))))
     ours = _file_settings(folder, recipe, chosen, files, most_rows)
     ours |= folder_settings(recipe.trainer, folder, folder / ROLLOUTS)
-    awaiting = start is not None and start in awaited
-    model = (
-        Home(home).training / str(start) / MODEL if awaiting else _start(home, recipe, chosen, preset, released, start)
-    )
+    if start is not None and start in awaited:
+        model: Path | None = Home(home).training / start / MODEL
+    else:
+        model = _start(home, recipe, chosen, preset, released, start)
     if model is not None or preset == "cpu_smoke":
         ours[trainer.model] = str(model or folder / START)
     if recipe.reward:
@@ -118,7 +117,7 @@ def prepare(
     services: dict[Service, list[str]] = {}
     if "encoder" in recipe.services or encoder:
         encoder_folder = _model(home, encoder or f"{ENCODER}-{preset}-{released.name}", ENCODER, "--encoder")
-        services["encoder"] = encoder_command(encoder_folder)
+        services["encoder"] = [str(PYTHON), "-m", "pipelines.train.encoder", str(encoder_folder)]
         details["encoder"] = str(encoder_folder.relative_to(home))
     judge = _judge(recipe, chosen, preset, provider, budget, rewards or Rewards())
     if judge is not None:
@@ -130,7 +129,10 @@ def prepare(
     _refuse_unknown_settings(recipe, settings)
     _refuse_ours(recipe, ours, settings)
     overrides = build_overrides(recipe, preset, {**ours, **settings}, ablation=chosen)
-    _require_steps(trainer.steps, overrides)
+    steps = overrides.get(trainer.steps)  # the run reads it before verl does
+    if steps is not None and (kind_of(steps) != "a whole number" or int(steps) < 1):
+        what = f"{trainer.steps} is to be a whole number of 1 or more, and {steps!r} is not"
+        raise RequestError(what, where=SETTINGS_PLACE)
     weights = [overrides.get(trainer.model, ""), home / details.get("encoder", "")]
     details["learnt_of"] = _learnt_of(home, released, map(Path, weights))
     return Run(folder, recipe, chosen, preset, released, files, overrides, most_rows, judge, services, details)
@@ -173,13 +175,6 @@ def _judge(
     if ablation.judging == "apart":
         models |= {"model-process": rewards.compeer_process, "model-outcome": rewards.compeer_outcome}
     return Judge(provider, models, budget, ablation.judging, rewards)
-
-
-def _require_steps(key: str, overrides: Overrides) -> None:
-    """The run reads the number of steps before verl does."""
-    steps = overrides.get(key)
-    if steps is not None and (kind_of(steps) != "a whole number" or int(steps) < 1):
-        raise RequestError(f"{key} is to be a whole number of 1 or more, and {steps!r} is not", where=SETTINGS_PLACE)
 
 
 def _refuse_idle(recipe: Recipe, encoder: str | None, provider: str | None, budget: Decimal | None) -> None:

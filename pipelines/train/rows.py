@@ -70,14 +70,8 @@ def count_rows(paths: Sequence[Path], recipe: Recipe, ablation: Ablation, most: 
 def write_rows(
     paths: Sequence[Path], target: Path, recipe: Recipe, ablation: Ablation, most: int | None = None
 ) -> None:
-    """Write the rows of an ablation as one file.
-
-    Args:
-        paths: Parquet files of a release.
-        target: The file.
-        recipe: The recipe that is trained: which rows, where the ablation does not say.
-        ablation: Which rows, and what of them.
-        most: Of them so many, drawn by a hash of their ids: two ablations of equal size have the same.
+    """Write the rows of an ablation, out of a release's Parquet files, as one file: `most` of them, drawn by a hash of
+    their ids, so that two ablations of equal size have the same.
 
     Raises RequestError as `require_variants` does.
     """

@@ -57,11 +57,6 @@ def judge_command(home: Path, run: str, judge: Judge) -> list[str]:
     return [sys.executable, "-m", "pipelines.judge.service", *(f"--{name}={value}" for name, value in options.items())]
 
 
-def encoder_command(folder: Path) -> list[str]:
-    """What starts the encoder of a folder."""
-    return [str(PYTHON), "-m", "pipelines.train.encoder", str(folder)]
-
-
 @contextlib.contextmanager
 def beside(
     commands: Mapping[Service, Sequence[str]], environments: Mapping[Service, Mapping[str, str]], folder: Path

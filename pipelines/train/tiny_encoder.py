@@ -38,6 +38,7 @@ def make_encoder(paths: Sequence[Path], folder: Path, hidden: int) -> None:
                 texts |= {(kind, row[column]) for column, kind in _TEXTS.items()}
     if not texts:
         raise RequestError("there are no triplets to learn words from", where=paths, hint="name files with train rows")
+    import torch
     from transformers import ElectraConfig, ElectraModel
 
     ordered = sorted(texts)
@@ -58,7 +59,9 @@ def make_encoder(paths: Sequence[Path], folder: Path, hidden: int) -> None:
     _weigh(
         encoder.model, [math.log((1 + n) / (1 + documents[token])) / math.log(1 + n) for token in range(len(tokens))]
     )
-    _centre(encoder.model, ids)
+    with torch.no_grad():  # the mean of all texts becomes 0
+        means = [encoder.model(torch.tensor([one])).last_hidden_state[0].mean(0) for one in ids]
+        encoder.model.embeddings.LayerNorm.bias -= torch.stack(means).mean(0)
     encoder.save(folder)
 
 
@@ -85,15 +88,6 @@ def _weigh(model: Any, shares: Sequence[float]) -> None:
         for added in (embeddings.position_embeddings, embeddings.token_type_embeddings):
             added.weight.zero_()
         embeddings.LayerNorm.weight[:_BALLAST] = 0
-
-
-def _centre(model: Any, ids: Sequence[Sequence[int]]) -> None:
-    """Let the mean of texts, given by their tokens, be 0: it becomes the bias of the layer norm, subtracted."""
-    import torch
-
-    with torch.no_grad():
-        means = [model(torch.tensor([one])).last_hidden_state[0].mean(0) for one in ids]
-        model.embeddings.LayerNorm.bias -= torch.stack(means).mean(0)
 
 
 def main() -> None:

@@ -141,11 +141,6 @@ def last_step(run: Path) -> int:
     return int(text) if text.isdecimal() else 0  # empty where the machine went down at it
 
 
-def last_weights(trainer: TrainerName, run: Path) -> Path:
-    """The weights of verl's last checkpoint, to be merged."""
-    return run / CHECKPOINTS / f"global_step_{last_step(run)}" / TRAINERS[trainer].weights
-
-
 def find_differences(recipe: Recipe, config: Mapping[str, Any]) -> list[Difference]:
     """The numbers of the paper for which something else stands in a composed configuration, in the paper's order: what
     the recipe sets (`paper`), and what the trainer makes of it or has by default (`implied`).

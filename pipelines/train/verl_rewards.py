@@ -49,15 +49,8 @@ class Groups:
         self.answers: dict[str, asyncio.Future[dict[int, Scores]]] = {}
 
     async def scored(self, uid: str, session: int, size: int, output: str, result: Scores, extra_info: Any) -> Scores:
-        """The scores of one output, once its group is complete.
-
-        Args:
-            uid: Of the prompt in its step.
-            session: Which of its outputs.
-            size: How many outputs its prompt has.
-            output: As verl decodes it.
-            result: Of `compute_score`.
-            extra_info: Of the row.
+        """The scores of one output (the `session`-th of `size` of the prompt `uid` in its step), once its group is
+        complete; `result` is that of `compute_score`.
 
         Raises RewardFailed where another of the group has failed, or is late.
         """

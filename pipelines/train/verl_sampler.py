@@ -38,11 +38,8 @@ class StrictReplayBuffer(ReplayBuffer):
             raise RuntimeError(reason())
         if time.monotonic() - self.looked > _LOOK:
             self.looked = time.monotonic()
-            self._require_alive()
-
-    def _require_alive(self) -> None:
-        alive = {str(name) for name in ray.util.list_named_actors()}
-        if gone := sorted(self.alive - alive):
-            stop(f"a worker of verl's is gone: {', '.join(gone)}")
-            raise RuntimeError(reason())
-        self.alive = alive
+            alive = {str(name) for name in ray.util.list_named_actors()}
+            if gone := sorted(self.alive - alive):
+                stop(f"a worker of verl's is gone: {', '.join(gone)}")
+                raise RuntimeError(reason())
+            self.alive = alive

@@ -47,12 +47,7 @@ def labelled(
 ) -> tuple[list[Labelled], list[Lost]]:
     """Every label with what it is about, and every rewritten round.
 
-    Args:
-        turns: Rows of `sampled_turns`: the history and the reference of a round.
-        splits: The split of every group.
-        candidates: Rows of `cer_candidates`.
-        labels: Rows of `cer_labels`.
-        rewritten: Rows of `rewritten_rounds`.
+    Takes rows of `sampled_turns`, `splits`, `cer_candidates`, `cer_labels` and `rewritten_rounds`.
 
     Returns:
         The labelled, and the losses in the unit `candidate`: those of `rewrite.scripts` (no_candidate,

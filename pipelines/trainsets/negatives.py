@@ -78,13 +78,6 @@ class Missing(NamedTuple):
     detail: str
 
 
-class Drawn(NamedTuple, Generic[Item]):
-    """An item, and how far it was from where the draw began, 0 … 1."""
-
-    distance: float
-    item: Item
-
-
 class HashRing(Generic[Item]):
     """Items on a circle, each at a place that follows from its id alone (consistent hashing, Karger et al., STOC 1997).
 
@@ -100,13 +93,13 @@ class HashRing(Generic[Item]):
         self._places = [place for place, _, _ in placed]
         self._items = [item for _, _, item in placed]
 
-    def draw(self, start: float, fits: Callable[[Item], bool]) -> Drawn[Item] | None:
-        """The first item from `start` (0 … 1) onwards that fits; None where none does."""
+    def draw(self, start: float, fits: Callable[[Item], bool]) -> tuple[float, Item] | None:
+        """How far from `start` (0 … 1) onwards the first item is that fits, and the item; None where none does."""
         first = bisect_left(self._places, start)
         for number in range(first, first + len(self._items)):
             item = self._items[number % len(self._items)]
             if fits(item):
-                return Drawn((self._places[number % len(self._items)] - start) % 1.0, item)
+                return (self._places[number % len(self._items)] - start) % 1.0, item
         return None
 
 
@@ -149,7 +142,7 @@ def _mismatched(answers: dict[Place, list[Answer]], seed: int) -> Draw:
         candidates = [drawn for ring in others if (drawn := ring.draw(start, question.foreign))]
         if not candidates:
             return Missing("no_mismatch", f"every answer of another question is {own} as well")
-        answer = min(candidates, key=lambda drawn: drawn.distance).item
+        _, answer = min(candidates, key=itemgetter(0))
         judges = frozenset(one.judged_by for one in (answer, question.positive) if one.judged_by)
         return Negative(answer.text, [answer.answer_id], judges)
 
@@ -184,7 +177,7 @@ def _generic(questions: Iterable[Question], settings: Training, seed: int) -> Dr
             drawn = rings[question.place].draw(start, fits) if question.place in rings else None
             if drawn is None:
                 return Missing("few_generic", f"{number} sentences; {settings.generic_sentences} make an answer")
-            taken.append(drawn.item)
+            taken.append(drawn[1])
         return Negative("".join(row["text"] for row in taken), [row["answer_id"] for row in taken])
 
     return draw
@@ -198,7 +191,7 @@ def _other(answers: dict[Place, list[Answer]], seed: int) -> Draw:
         drawn = rings[question.place].draw(start, question.foreign)
         if drawn is None:
             return Missing("no_other_answer", "no other question of its split and language has one")
-        return Negative(drawn.item.text, [drawn.item.answer_id])
+        return Negative(drawn[1].text, [drawn[1].answer_id])
 
     return draw
 
@@ -219,33 +212,26 @@ _MARKS = r"^[\p{P}\p{S}]+|[\p{P}\p{S}]+$"
 def sentences(answers: pl.DataFrame) -> pl.DataFrame:
     """The sentences of answers, each once an answer.
 
-    Args:
-        answers: `answer_id`, `text`, and any other columns.
+    Takes `answer_id`, `text`, and any other columns.
 
     Returns:
         The same columns, `text` being a sentence, ended where it was not, and `sentence`, its key: without white space,
         case and outer marks.
     """
     split = answers.with_columns(pl.col("text").str.extract_all(_SENTENCE)).explode("text", empty_as_null=False)
+    text = pl.col("text").str.strip_chars()
     keyed = split.with_columns(
-        text=_ended(pl.col("text").str.strip_chars()),
+        text=pl.when(text.str.contains(_ENDS)).then(text).otherwise(text + "。"),
         sentence=keys.key(pl.col("text")).str.replace_all(_MARKS, ""),
     )
     telling = keyed.filter(pl.col("sentence").str.len_chars() >= _LEAST_CHARS)
     return telling.unique(["answer_id", "sentence"], keep="first", maintain_order=True)
 
 
-def _ended(sentence: pl.Expr) -> pl.Expr:
-    """A sentence that a line ended, with a full stop, so that others can follow it."""
-    return pl.when(sentence.str.contains(_ENDS)).then(sentence).otherwise(sentence + "。")
-
-
 def generic_sentences(answers: pl.DataFrame, settings: Training) -> pl.DataFrame:
     """The generic sentences of each split and language, as they stand in answers of that split.
 
-    Args:
-        answers: `answer_id`, `group_id`, `split`, `lang`, `text`.
-        settings: From how many questions on a sentence is generic.
+    Takes `answer_id`, `group_id`, `split`, `lang`, `text`.
 
     Returns:
         `split`, `lang`, `sentence` (its key), and `group_id`, `answer_id`, `text` as it was written in one of the

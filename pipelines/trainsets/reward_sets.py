@@ -33,47 +33,6 @@ from schemas.training import RmOutcome, RmProcess, RmUnified
 Samples = list[tuple[str, list[dict[str, str]]]]  # the end of the row id of a sample, and its messages
 
 
-def process_samples(labels: Sequence[Labelled], lost: Sequence[Lost], seed: int = 0) -> Result:
-    """One sample a step: the dialogue and the steps so far with their verdicts, and the verdict on this step.
-
-    Args:
-        labels: What was labelled (`labelled`).
-        lost: What `labelled` lost.
-        seed: The place of the reference follows from it and from the candidate's id.
-
-    Returns:
-        `(kept, dropped)`; drops are those of `labelled`, in the unit `candidate`.
-    """
-    return _samples(RmProcess, "rm_process", _process, labels, lost, seed)
-
-
-def outcome_samples(labels: Sequence[Labelled], lost: Sequence[Lost], seed: int = 0) -> Result:
-    """One sample a candidate: the dialogue and two responses, and which is better. As `process_samples` else."""
-    return _samples(RmOutcome, "rm_outcome", _outcome, labels, lost, seed)
-
-
-def unified_samples(labels: Sequence[Labelled], lost: Sequence[Lost], seed: int = 0) -> Result:
-    """One conversation a candidate: three steps and the responses, each with its verdict. As `process_samples` else."""
-    return _samples(RmUnified, "rm_unified", _unified, labels, lost, seed)
-
-
-def _samples(
-    table: type[Table],
-    name: str,
-    write: Callable[[Labelled, Case], Samples],
-    labels: Sequence[Labelled],
-    lost: Sequence[Lost],
-    seed: int,
-) -> Result:
-    kept: list[dict[str, Any]] = []
-    for one in labels:
-        case = Case.of(one.history, one.candidate, one.reference, reference_first(one.row_id, seed))
-        system = {"role": "system", "content": system_prompt(name, one.candidate.lang).text}
-        for part, messages in write(one, case):
-            kept.append({"row_id": one.row_id + part, "messages": [system, *messages], **one.columns()})
-    return rows(table, kept), dropped(name, lost)
-
-
 def _process(one: Labelled, case: Case) -> Samples:
     verdicts = _verdicts(one)
     return [
@@ -103,7 +62,34 @@ def _exchange(turn: str, verdict: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": turn}, {"role": "assistant", "content": verdict}]
 
 
-def _stage_of(table: str, samples: Callable[..., Result]) -> Callable[..., Result]:
+# The schema of each set, and what writes its samples: one a step, one a candidate on the responses alone, and one
+# conversation a candidate.
+_SETS: dict[str, tuple[type[Table], Callable[[Labelled, Case], Samples]]] = {
+    "rm_process": (RmProcess, _process),
+    "rm_outcome": (RmOutcome, _outcome),
+    "rm_unified": (RmUnified, _unified),
+}
+
+
+def reward_samples(name: str, labels: Sequence[Labelled], lost: Sequence[Lost], seed: int = 0) -> Result:
+    """The samples of one of the three sets.
+
+    Takes what `labelled` gives; the place of the reference follows from the seed and from the candidate's id.
+
+    Returns:
+        `(kept, dropped)`; drops are those of `labelled`, in the unit `candidate`.
+    """
+    table, write = _SETS[name]
+    kept: list[dict[str, Any]] = []
+    for one in labels:
+        case = Case.of(one.history, one.candidate, one.reference, reference_first(one.row_id, seed))
+        system = {"role": "system", "content": system_prompt(name, one.candidate.lang).text}
+        for part, messages in write(one, case):
+            kept.append({"row_id": one.row_id + part, "messages": [system, *messages], **one.columns()})
+    return rows(table, kept), dropped(name, lost)
+
+
+def _stage_of(table: str) -> Callable[..., Result]:
     """The stage of a set that one of C's reward models learns, from people's labels."""
 
     @stage(
@@ -122,11 +108,11 @@ def _stage_of(table: str, samples: Callable[..., Result]) -> Callable[..., Resul
         settings: Settings,
     ) -> Result:
         labels, lost = labelled(sampled_turns, splits, cer_candidates, cer_labels, rewritten_rounds)
-        return samples(labels, lost, settings.seed)
+        return reward_samples(table, labels, lost, settings.seed)
 
     return make
 
 
-make_rm_process = _stage_of("rm_process", process_samples)
-make_rm_outcome = _stage_of("rm_outcome", outcome_samples)
-make_rm_unified = _stage_of("rm_unified", unified_samples)
+make_rm_process = _stage_of("rm_process")
+make_rm_outcome = _stage_of("rm_outcome")
+make_rm_unified = _stage_of("rm_unified")

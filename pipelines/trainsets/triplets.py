@@ -29,10 +29,8 @@ def triplets(
     `positive_role`). Every text of a triplet is of the split of its question; none is by a minor or of risk.
 
     Args:
-        posts: Rows of `unique_posts`.
-        splits: The split of every group.
-        topics: The judgements of `topics`.
-        emotions: The judgements of `emotions`; those of answers count.
+        posts, splits, topics: Rows of `unique_posts`, `splits` and `topics`.
+        emotions: Rows of `emotions`; those of answers count.
         settings: What makes a sentence generic.
         seed: The draws follow from it and from the ids of questions and answers.
         human_only: Whether the answers of a set count only where the set says that people wrote them.

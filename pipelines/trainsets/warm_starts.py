@@ -31,10 +31,7 @@ _SPOKEN = re.compile(rf"^(?:{'|'.join(_ROLES)})", re.MULTILINE)
 def coe_samples(chains: pl.DataFrame, posts: pl.DataFrame, splits: pl.DataFrame) -> Result:
     """E §3.2: the question, and the chain that leads to the human answer.
 
-    Args:
-        chains: Rows of `coe_chains`.
-        posts: Rows of `unique_posts`, with the questions.
-        splits: The split of every group.
+    Takes rows of `coe_chains`, of `unique_posts`, with the questions, and of `splits`.
 
     Returns:
         `(kept, dropped)`. Drops are in the unit `post`: no_question (the post is there no more), not_train, under_18,
@@ -77,10 +74,7 @@ def cer_samples(candidates: pl.DataFrame, labels: Sequence[Labelled], lost: Sequ
     will think; training without people is reinforcement from the start (`grpo_cer`). The history is one user turn,
     since every assistant turn of a sample is trained (verl), and the replies of the source are not in the format.
 
-    Args:
-        candidates: Rows of `cer_candidates`.
-        labels: What was labelled (`labelled`), rewritten candidates among it.
-        lost: What `labelled` lost.
+    Takes rows of `cer_candidates`, and what `labelled` gives, rewritten candidates among it.
 
     Returns:
         `(kept, dropped)`. Drops are in the unit `candidate`, rewritten ones included: not_labelled,

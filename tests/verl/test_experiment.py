@@ -65,10 +65,10 @@ def test_a_missing_file_and_one_that_is_no_toml_are_refused(tmp_path: Path):
         read_experiment(written_experiment(tmp_path, "name = "))
 
 
-@pytest.mark.parametrize("key", ['"trainer.total_training_steps"', "trainer.total_training_steps"])
-def test_a_key_may_stand_with_quotes_or_without(tmp_path: Path, key: str):
-    experiment = read_experiment(written_experiment(tmp_path, ABLATIONS.replace('"trainer.total_training_steps"', key)))
-    assert experiment.settings == {"sft": {"trainer.total_training_steps": 2}}
+def test_a_key_may_stand_with_quotes_or_without(tmp_path: Path):
+    key = "trainer.total_training_steps"
+    for text in (ABLATIONS, ABLATIONS.replace(f'"{key}"', key)):
+        assert read_experiment(written_experiment(tmp_path, text)).settings == {"sft": {key: 2}}
 
 
 def planned(home: Path, folder: Path, text: str) -> list[Planned]:
@@ -107,14 +107,6 @@ def test_ablations_on_different_numbers_of_rows_are_refused(training_home: Path,
         [least] = re.findall(r"rows = (\d+), which all of them have", error.value.hint)
         plan = planned(training_home, tmp_path, ABLATIONS.replace("rows = 20", f"rows = {least}"))
         assert {one.run.rows for one in plan} == {int(least)}
-
-
-def test_ablations_on_variants_without_rows_are_refused(persona_home: Path, tmp_path: Path):
-    tables = "".join(f'[[ablations]]\nrecipe = "unifireward"\nablation = "{one}"\n' for one in ("none", "p", "d"))
-    with pytest.raises(RequestError, match="rm_unified has no rows of the variants D: with copies") as error:
-        planned(persona_home, tmp_path, f'name = "ablation"\npreset = "cpu_smoke"\nrows = 20\n{tables}')
-    assert "add D to variants under [rewrite]" in error.value.hint
-    assert not list((persona_home / "training").glob("ablation*"))
 
 
 def test_a_seed_reaches_everything_that_draws(training_home: Path, tmp_path: Path):
@@ -220,16 +212,13 @@ class TestAnExperiment:
         }
         imitating, contrastive = experiment.results
         assert imitating["steps"] == STEPS
+        assert imitating["last"] < imitating["first"] - 1
         assert imitating["measured"].startswith("loss of unifireward on what it imitates; it writes no outputs")
         assert (imitating["validation"], imitating["validation_figure"]) == (None, None)
         assert (contrastive["measured"], contrastive["validation_figure"]) == (
             "loss over triplets",
             "balanced accuracy",
         )
-
-    def test_the_loss_falls(self, experiment: Trained, run: Run):
-        assert experiment.results[0]["last"] < experiment.results[0]["first"] - 1
-        assert run.metrics()[STEPS]["train/loss"] < run.metrics()[1]["train/loss"] - 1
 
     def test_a_run_is_like_all_others_and_shows_its_variants(self, experiment: Trained, run: Run):
         note, config = read_note(run.folder), read_config(run.folder)

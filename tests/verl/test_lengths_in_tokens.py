@@ -81,9 +81,7 @@ def sample(i: int) -> list[dict[str, str]]:
 SCRIPT = """
 import contextlib, json, sys
 with contextlib.redirect_stdout(sys.stderr):
-    from types import SimpleNamespace
     from omegaconf import OmegaConf
-    from verl.experimental.agent_loop.single_turn_agent_loop import SingleTurnAgentLoop
     from verl.trainer.ppo.utils import create_rl_dataset
     from verl.utils import hf_tokenizer
     from pipelines.train.lengths import count_tokens
@@ -131,11 +129,7 @@ with contextlib.redirect_stdout(sys.stderr):
     own = []  # a target as the policy would have to write it
     for turns in json.loads(open(folder + "/answers.json").read()):
         own.append(max(len(tokens.encode(turn + "<|im_end|>\\n", add_special_tokens=False)) for turn in turns))
-    long = tokens.apply_chat_template(json.loads(open(folder + "/long.json").read()), add_generation_prompt=True)
-    loop = SimpleNamespace(rollout_config=SimpleNamespace(prompt_length=50))
-    cut = SingleTurnAgentLoop._cap_text_prompt_length(loop, long["input_ids"])
-print(json.dumps({"filtered": filtered, "taught": taught, "own": sum(n > 60 for n in own), "longest": max(own),
-                  "cut": tokens.decode(cut), "cut_to": len(cut)}))
+print(json.dumps({"filtered": filtered, "taught": taught, "own": sum(n > 60 for n in own), "longest": max(own)}))
 """
 
 
@@ -157,7 +151,6 @@ def verl(tmp_path_factory: pytest.TempPathFactory) -> Counted:
     (folder / "tokens").mkdir()
     answers = [[turn["content"] for turn in sample(i) if turn["role"] == "assistant"] for i in range(n)]
     (folder / "tokens" / "answers.json").write_text(json.dumps(answers))
-    (folder / "tokens" / "long.json").write_text(json.dumps(prompt(39)))
     files = (folder / "prompts.parquet", folder / "samples.parquet", folder / "tokens")
     texts = [*WORDS, prompt(0)[0]["content"], "system\n", "user\n", "assistant\n", "<think>\n\n</think>\n\n"]
     return Counted(n, script_result(SCRIPT, *files, stdin=texts, cwd=folder, HF_HOME=str(folder / "hf")))
@@ -198,11 +191,3 @@ def test_a_target_is_what_the_policy_would_have_to_write(verl: Counted):
     for (_, targets), _, _ in verl.result["taught"]:
         assert (targets["what"], targets["limit"], targets["longest"]) == ("target", 60, verl.result["longest"])
         assert 0 < targets["over"] == verl.result["own"] < verl.rows
-
-
-@marked
-def test_without_the_filter_verl_would_cut_the_format_off_an_overlong_prompt(verl: Counted):
-    """Silently but for a warning in a log: why `data.filter_overlong_prompts` is on, and we count before."""
-    assert verl.result["cut_to"] == 50
-    assert "<answer>" in prompt(39)[0]["content"]
-    assert "<answer>" not in verl.result["cut"]

@@ -70,9 +70,8 @@ def test_without_a_warm_start_or_an_encoder_a_policy_says_how_to_get_one(trainin
         run_of(training_home, "empathy_coe", "cpu_smoke", ablation=ablation)
 
 
-@pytest.mark.parametrize("value", [None, 3, True])
-def test_a_model_to_start_from_is_a_name(training_home: Path, value: object):
-    for name in ("mindchat_ecot", "empathy_encoder"):
+def test_a_model_to_start_from_is_a_name(training_home: Path):
+    for name, value in (("mindchat_ecot", None), ("empathy_encoder", 3)):
         key = TRAINERS[load_recipe(name).trainer].model
         with pytest.raises(RequestError, match="is no model to start from") as error:
             run_of(training_home, name, "cpu_smoke", settings={key: value})
@@ -195,10 +194,10 @@ def test_a_setting_that_is_the_runs_own_is_refused(training_home: Path, key: str
         run_of(training_home, "mindchat_ecot", "cpu_smoke", settings={key: "x"})
 
 
-@pytest.mark.parametrize(("name", "value"), [("mode", "shift"), ("alpha", 1), ("beta", 0.5), ("reweight", False)])
-def test_the_reward_of_c_has_its_settings(training_home: Path, name: str, value: object):
-    run = run_of(training_home, "compeer_cer", provider="openai", settings={f"{REWARD}{name}": value})
-    assert run.overrides[f"{REWARD}{name}"] == value
+def test_the_reward_of_c_has_its_settings(training_home: Path):
+    settings = {f"{REWARD}mode": "shift", f"{REWARD}alpha": 1, f"{REWARD}beta": 0.5, f"{REWARD}reweight": False}
+    run = run_of(training_home, "compeer_cer", provider="openai", settings=settings)
+    assert settings.items() <= run.overrides.items()
 
 
 @pytest.mark.parametrize(

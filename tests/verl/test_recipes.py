@@ -5,15 +5,11 @@ from train_env import script_result
 
 from pipelines.errors import RequestError, UnknownName
 from pipelines.train.recipe import (
-    PRESETS,
     as_arguments,
     build_overrides,
     load_recipe,
     parse_settings,
-    recipe_names,
 )
-
-GRPO = [name for name in recipe_names() if load_recipe(name).trainer == "grpo"]
 
 
 def test_what_a_caller_sets_wins():
@@ -82,11 +78,3 @@ def test_a_date_is_a_text_to_a_configuration():
 def test_an_unknown_recipe_names_the_nearest():
     with pytest.raises(UnknownName, match="mindchat_ecot"):
         load_recipe("mindchat")
-
-
-@pytest.mark.parametrize("name", GRPO)
-@pytest.mark.parametrize("preset", PRESETS)
-def test_no_old_name_of_a_reward_is_ever_written(name, preset):
-    """verl 0.9 reads `custom_reward_function.path` no more, and does not say so."""
-    keys = build_overrides(load_recipe(name), preset)
-    assert not [key for key in keys if key.startswith(("custom_reward_function", "reward_model", "+reward_model"))]

@@ -13,7 +13,7 @@ from rollout_lines import BY_VARIANT, ROWS, as_jsonl, run_of, scored_line, step_
 from pipelines.core.home import Home
 from pipelines.definitions import build_definitions
 from pipelines.defs.resources import HomeResource
-from pipelines.defs.training import FIGURES, GROUP, Judging, _described, _failure, _VerdictShare, trainings
+from pipelines.defs.training import GROUP, Judging, _described, _failure, _VerdictShare, trainings
 from pipelines.errors import TrainingFailed
 from pipelines.llm.interface import JUDGES
 from pipelines.settings import ROOT
@@ -129,12 +129,6 @@ def test_a_failure_repeats_the_trainers_words_and_is_described_unless_that_fails
         failed = _failure(home, run, error)
     assert failed.description.startswith(str(error))
     assert "an erasure is at work" in failed.description
-
-
-def test_a_run_that_failed_before_its_first_step_is_described(tmp_path: Path):
-    shown = _described(run_of(tmp_path / "run", {}), Outcome(None, {}, [], tmp_path))
-    assert shown["steps"] == 0
-    assert not set(FIGURES) & set(shown)
 
 
 def test_the_share_of_verdicts_is_of_what_was_scored_since_the_last_step(tmp_path: Path):

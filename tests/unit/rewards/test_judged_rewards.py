@@ -341,15 +341,6 @@ def test_a_hostile_output_has_no_section():
     assert not {name: parts(text).response for name, text in HOSTILE.items() if parts(text).response is not None}
 
 
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("piece", ["<answer>您<history>好 <", "<answer>", "您"])
-def test_a_megabyte_of_anything_is_read_to_its_end(piece: str):
-    """Were a step of it quadratic, this would not end; benchmarks/rewards.py measures it."""
-    text = piece * (1_000_000 // len(piece))
-    assert parts(text).response is None
-    assert parts(f"{text}x<answer>您</answer>").response in (None, "您")
-
-
 def test_what_verl_hands_over_may_be_an_array():
     row = {**ROW, "dialogue": np.array(ROW["dialogue"], dtype=object)}
 
@@ -370,10 +361,3 @@ def test_without_a_judge_the_form_alone_counts_and_nobody_is_asked(reward, outpu
     assert questions == []
     assert (found["score"], found["judge_ok"]) == (score, 1)
     assert scored(reward, "不知道。", judge=False)[0]["score"] < score
-
-
-def test_without_a_judge_what_repeats_is_worth_less_all_the_same():
-    outputs = [CER_WELL, CER_WELL, CER_WELL.replace("能多说一点吗？", "那一个月里，最难的是哪一天？")]
-    results = [scored(compeer, output, judge=False)[0] for output in outputs]
-    found = asyncio.run(compeer.group_scores(outputs, results, extra_info=ROW, judge=False))
-    assert found[0]["score"] == found[1]["score"] < found[2]["score"]

@@ -43,17 +43,6 @@ def test_any_group_is_reweighted_by_the_equations(outputs, history, alpha, beta)
     assert (np.abs(found) <= np.abs(rewards) + 1e-12).all()
 
 
-def test_a_single_output_and_no_history_change_nothing():
-    assert reweight([3.0], ["我在听。"], []) == pytest.approx([3.0])
-    found = redundancy(["我在听。"], [])
-    assert (found.s_in.tolist(), found.s_hi.tolist()) == ([0.0], [0.0])
-
-
-def test_an_echo_of_what_was_said_is_worth_less():
-    echo, new = reweight([5.0, 5.0], ["您愿意多说一点吗？", "今天先吃一点热的。"], HISTORY)
-    assert echo < new < 5
-
-
 def test_as_printed_a_negative_reward_gains_by_redundancy_and_shifted_it_does_not():
     outputs = ["您愿意多说一点吗？", "今天先吃一点热的。"]
     echo, new = reweight([-5.0, -5.0], outputs, HISTORY)

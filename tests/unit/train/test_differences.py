@@ -44,9 +44,6 @@ def test_what_the_trainer_makes_of_a_number_or_defaults_to_is_compared_as_well()
     assert find_differences(load_recipe("mindchat_ecot"), composed("mindchat_ecot", **drawn)) == [
         Difference("actor_rollout_ref.rollout.response_length", 1500, 100)
     ]
-    assert find_differences(
-        load_recipe("empathy_coe"), composed("empathy_coe", **{"actor_rollout_ref.rollout.seed": 7})
-    ) == [Difference("actor_rollout_ref.rollout.seed", 42, 7)]
 
 
 def test_a_number_that_is_missing_is_a_difference():

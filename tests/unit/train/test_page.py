@@ -57,16 +57,10 @@ def test_words_of_a_policy_a_prompt_or_a_judge_stay_text(page: Path):
 
 def test_the_page_asks_no_network_and_lets_no_script_run(page: Path):
     parsed = Parsed(page.read_text(encoding="utf-8"))
-    addresses = [
-        value for _, attributes in parsed.tags for name, value in attributes.items() if name in {"src", "href"}
-    ]
+    addresses = [value for _, named in parsed.tags for name, value in named.items() if name in {"src", "href"}]
     assert addresses
     assert all(address.startswith("data:image/png;base64,") for address in addresses)
-    [policy] = [
-        attributes["content"]
-        for _, attributes in parsed.tags
-        if attributes.get("http-equiv") == "Content-Security-Policy"
-    ]
+    [policy] = [one["content"] for _, one in parsed.tags if one.get("http-equiv") == "Content-Security-Policy"]
     assert policy.startswith("default-src 'none'")
 
 
@@ -93,12 +87,6 @@ def test_it_shows_what_the_run_was_made_of_what_differs_from_the_paper_and_how_i
     assert all(line in text for line in (ROWS["text_only"], BY_VARIANT, *ROWS["lengths"]))
 
 
-def test_a_run_whose_rows_were_not_counted_has_a_page(tmp_path: Path):
-    run = run_of(tmp_path / "training" / "run", {}, metrics=METRICS)
-    (run / "rows.json").unlink()
-    assert "Its rows" not in write_page(run, table([]), []).read_text(encoding="utf-8")
-
-
 def test_it_has_the_figures_of_every_step_and_is_for_its_owner_alone(page: Path):
     cells = re.findall(r'<td class="figure">([^<]*)</td>', page.read_text(encoding="utf-8"))
     assert cells[:5] == ["1", "0.1", "0.01", "40", "1"]
@@ -116,9 +104,13 @@ def test_alarms_come_first_with_what_to_do(tmp_path: Path):
 
 
 def test_a_run_that_failed_before_its_first_step_has_a_page(tmp_path: Path):
-    outcome = report(Store(tmp_path / "data"), run_of(tmp_path / "training" / "run", {}))
+    run = run_of(tmp_path / "training" / "run", {})
+    (run / "rows.json").unlink()
+    outcome = report(Store(tmp_path / "data"), run)
     assert outcome.rollouts is None
-    assert "0 steps; it has not come to its end" in Parsed(outcome.page.read_text(encoding="utf-8")).text
+    text = Parsed(outcome.page.read_text(encoding="utf-8")).text
+    assert "0 steps; it has not come to its end" in text
+    assert "Its rows" not in text
 
 
 def test_the_same_run_gives_the_same_page(tmp_path: Path):

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.errors import TrainingFailed
 from pipelines.judge.service import read_options
-from pipelines.settings import Rewards, load
+from pipelines.settings import load
 from pipelines.train.services import Judge, beside, judge_command
 
 
@@ -21,15 +21,6 @@ def test_the_judge_is_started_as_the_settings_have_it(tmp_path: Path):
     assert (told.failures, told.at_once, told.timeout, told.attempts) == (0.2, 7, 1.5, 2)
     assert (told.provider, told.model, told.mode, told.budget) == ("openai", "qwen-plus", "apart", Decimal("2.5"))
     assert (told.home, told.budget_of) == (tmp_path, "judge of run-1")
-
-
-def test_what_no_setting_says_is_the_judges_own_default(tmp_path: Path):
-    started = read_options(
-        judge_command(tmp_path, "run-1", Judge("replay", {"model": "x"}, None, "unified", Rewards()))[3:]
-    )
-    alone = read_options(["--model=x"])
-    for name in ("failures", "timeout", "attempts", "budget"):
-        assert getattr(started, name) == getattr(alone, name), name
 
 
 def started(folder: Path, script: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.errors import RequestError
-from pipelines.train.triplets import Triplet, apart, plan_batches, read_triplets, require_several
+from pipelines.train.contrastive import Triplet, apart, plan_batches, read_triplets, require_several
 
 triplets = st.lists(
     st.builds(Triplet, *(st.sampled_from(names) for names in ("abc", "ghi", "k", "qrs", "xyz", "n"))),

@@ -12,8 +12,8 @@ START = st.floats(0, 1, exclude_max=True)
 
 def draw(ids: list[str], start: float, unfit: frozenset[str] = frozenset(), salt: str = "ring") -> str | None:
     drawn = HashRing(((one, one) for one in ids), 0, salt).draw(start, lambda one: one not in unfit)
-    assert drawn is None or drawn.distance == (unit_interval(0, salt, drawn.item) - start) % 1.0
-    return drawn.item if drawn else None
+    assert drawn is None or drawn[0] == (unit_interval(0, salt, drawn[1]) - start) % 1.0
+    return drawn[1] if drawn else None
 
 
 @given(IDS, START, st.text(alphabet="abcdef", min_size=1, max_size=4))

@@ -5,13 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pipelines.errors import UnreadableFile
-from pipelines.trainsets.prompt_sets import Ruler, ruler
-
-LAW = settings(deadline=None)  # how long one example takes says nothing on a busy machine
+from pipelines.trainsets.prompt_sets import ruler
 
 PROMPT = [
     {"role": "system", "content": "你是一位温和的倾听者。"},
@@ -63,21 +59,13 @@ def test_the_length_is_that_of_the_chat_template_with_thinking_off(folder: Path)
     assert 10 < measured.length(PROMPT) < len(written.encode())
 
 
-@pytest.mark.parametrize(
-    ("files", "told"),
-    [
-        ({}, "no tokenizer"),
-        ({"tokenizer.json": "{nope"}, "no tokenizer"),
-        ({"tokenizer_config.json": "[1"}, "no tokenizer"),
-    ],
-)
-def test_a_folder_without_a_whole_tokenizer_is_refused(tmp_path: Path, files: dict[str, str], told: str):
-    for name, content in files.items():
-        (tmp_path / name).write_text(content, encoding="utf-8")
-    with pytest.raises(UnreadableFile, match=told) as caught:
+@pytest.mark.parametrize("content", [None, "{nope"])
+def test_a_folder_without_a_whole_tokenizer_is_refused(tmp_path: Path, content: str | None):
+    if content is not None:
+        (tmp_path / "tokenizer.json").write_text(content, encoding="utf-8")
+    with pytest.raises(UnreadableFile, match="no tokenizer") as caught:
         ruler(tmp_path)
-    assert str(tmp_path) in str(caught.value)
-    assert caught.value.hint
+    assert (caught.value.where, bool(caught.value.hint)) == (tmp_path, True)
 
 
 def test_a_tokenizer_without_a_chat_template_is_refused(folder: Path, tmp_path: Path):
@@ -97,14 +85,6 @@ def test_without_transformers_a_tokenizer_is_refused(folder: Path, monkeypatch: 
 
 
 # --- characters
-
-MESSAGES = st.lists(st.fixed_dictionaries({"role": st.just("user"), "content": st.text(max_size=20)}))
-
-
-@LAW
-@given(MESSAGES)
-def test_without_a_tokenizer_the_characters_of_all_messages_are_counted(prompt: list[dict[str, str]]):
-    assert Ruler().length(prompt) == sum(len(message["content"]) for message in prompt)
 
 
 def test_without_a_tokenizer_the_limit_is_an_estimate():

@@ -22,7 +22,7 @@ from pipelines.trainsets.prompt_sets import cer_prompts, cer_system_prompt, coe_
 from schemas.ids import stable_int
 from schemas.labels import SPLITS
 from schemas.posts import UniquePosts
-from schemas.table import Dropped, to_arrow
+from schemas.table import Dropped
 from schemas.tables import TABLES
 from schemas.training import SampledTurns
 
@@ -119,15 +119,6 @@ def test_the_row_can_be_found_again(name: str):
     assert row["row_id"] == row["extra_info"]["row_id"] == ("s:1#2" if name == "grpo_cer" else "s:1")
     assert row["extra_info"]["index"] == stable_int(row["row_id"])
     assert row["extra_info"]["prompt_version"].startswith(name.removeprefix("grpo_"))
-
-
-def test_the_index_moves_with_no_other_row():
-    few, _ = made("grpo_ecot", {})
-    many, _ = made("grpo_ecot", *({"post_id": f"s:{n}", "source_id": str(n)} for n in range(200, 0, -1)))
-    index = dict(many.select("row_id", pl.col("extra_info").struct.field("index")).iter_rows())
-    assert index["s:1"] == few["extra_info"][0]["index"]
-    assert len(set(index.values())) == 200
-    assert all(0 <= one < 2**63 for one in index.values())
 
 
 @each_set
@@ -314,13 +305,3 @@ def test_the_three_files_load_together(tmp_path: Path):
     assert kinds["prompt"] == "list<element: struct<role: string, content: string>>"
     assert kinds["reward_model"] == "struct<style: string, ground_truth: string>"
     assert table.schema.field("extra_info").type.field("index").type == pa.int64()
-
-
-@each_set
-def test_a_row_survives_the_file(name: str, tmp_path: Path):
-    store = Store(tmp_path)
-    kept, dropped = made(name)
-    store.write(name, kept, dropped)
-    [path] = files(store)
-    assert pyarrow.parquet.read_table(path).to_pylist() == kept.to_dicts()
-    assert to_arrow(kept, TABLES[name]).schema.equals(TABLES[name].arrow_schema(), check_metadata=True)

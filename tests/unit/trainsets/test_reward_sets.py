@@ -10,11 +10,11 @@ from labelled_rows import REFERENCE, RESPONSE, candidate, label, tables, variant
 from pipelines.judge.turns import STEPS, as_preference, read_choice, read_step, reference_first, system_prompt
 from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.trainsets.labelled import labelled
-from pipelines.trainsets.reward_sets import outcome_samples, process_samples, unified_samples
+from pipelines.trainsets.reward_sets import reward_samples
 from schemas.table import Dropped
 from schemas.tables import TABLES
 
-SETS = {"rm_process": process_samples, "rm_outcome": outcome_samples, "rm_unified": unified_samples}
+SETS = ("rm_process", "rm_outcome", "rm_unified")
 each_set = pytest.mark.parametrize("name", SETS)
 ONE = candidate()
 SAID = label(ONE, right="TFT", preference="first")
@@ -22,7 +22,7 @@ SAID = label(ONE, right="TFT", preference="first")
 
 def made(name, *arguments, seed=0, **split_of):
     found = tables(*arguments, **split_of)
-    kept, dropped = SETS[name](*labelled(**found), seed)
+    kept, dropped = reward_samples(name, *labelled(**found), seed)
     require_balance(name, [reconcile("candidate", [found["labels"], found["rewritten"]], kept, dropped)])
     assert TABLES[name].is_valid(kept)
     assert Dropped.is_valid(dropped)
@@ -94,7 +94,7 @@ def test_the_seed_draws_the_places_and_nothing_else():
     found = tables([ONE], [SAID])
     places = {}
     for seed in range(20):
-        [messages] = outcome_samples(*labelled(**found), seed)[0]["messages"]
+        [messages] = reward_samples("rm_outcome", *labelled(**found), seed)[0]["messages"]
         places[seed] = shown(messages)[0]["A"] == REFERENCE
         assert as_preference(read_choice(verdicts(messages)[0]), places[seed]) == "first"
     assert places == {seed: reference_first("s:1#2/1", seed) for seed in range(20)}
