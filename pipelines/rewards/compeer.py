@@ -1,10 +1,8 @@
 """C's reward as verl calls it: `reward.custom_reward_function.path=pkg://pipelines.rewards.compeer`.
 
 r is the sum of UnifiReward's five terms (papers.md §6), +1 or −1 each: three steps, the response, the format. A part is
-read from its tags, also where the whole is malformed. What an output repeats of its group, or of what the supporter has
-said, is worth less (`redundancy`): that needs all outputs of a prompt, which our reward manager gathers
-(`pipelines.train.verl_rewards`). The judge is asked over HTTP, at `GONGQING_JUDGE`, and the encoder, where the recipe
-names one, at `GONGQING_ENCODER`.
+read from its tags, also where the whole is malformed. What repeats its group, or the supporter, is worth less
+(`redundancy`); our reward manager gathers the outputs of a prompt for that. Judge and encoder are asked over HTTP.
 """
 
 import os

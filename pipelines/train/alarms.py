@@ -1,8 +1,7 @@
 """What a curve of training should not do, and what to do about it: pure functions over rollouts and metrics.
 
-Every threshold is ours. A figure of a step is judged by its mean over some steps, so that one odd step raises nothing;
-an alarm names the first of the steps since which it holds without a break. A figure that is not finite is reported
-separately, also where it has passed, and is no part of a mean: it would hide everything else.
+Every threshold is ours. Figures are judged by their means over some steps; an alarm names the first step since which it
+holds without a break. One that is not finite is reported separately, and is no part of a mean.
 """
 
 import math

@@ -1,9 +1,7 @@
 """Recipes: the set-ups of the papers as the trainers' own configurations, one YAML file each in `recipes/`.
 
-A recipe says what its paper says (`paper`), what we had to decide (`ours`), and what it is made of; a preset, what kind
-of machine it runs on; an ablation, what a paper compares with its own set-up. Later layers win: `ours`, `paper`, the
-preset, what the recipe says of the preset, the ablation, what a caller sets. What then differs from the paper,
-`find_differences` tells.
+A recipe says what its paper says (`paper`), what we had to decide (`ours`), and what it is made of. Later layers win:
+`ours`, `paper`, the preset (the kind of machine), what the recipe says of the preset, the ablation, what a caller sets.
 """
 
 import contextlib

@@ -1,9 +1,8 @@
 """What a policy wrote in training, as the table `rollouts`: one partition a run.
 
-verl leaves a file a step (`rollouts/<step>.jsonl`), our reward manager a line an output (`scored/<process>.jsonl`): the
-one knows the step and what reached the advantage, the other the prompt's row, the terms and the judge's words. They
-meet by the group's uid and the output. A step that was made again after a break stands in its file as it was made last;
-what was scored for it before meets nothing, and is counted.
+verl leaves a file a step, our reward manager a line an output (`scored/<process>.jsonl`); they meet by the group's uid
+and the output. A step that was made again after a break stands in its file as it was made last; what was scored for it
+before meets nothing, and is counted.
 """
 
 import math

@@ -2,10 +2,9 @@
 
     python -m pipelines.train.tiny_encoder FOLDER TRIPLETS.parquet… [--hidden N]
 
-It reads the rows of the train split alone. Its tokenizer is trained on their texts. It is an ELECTRA without a layer, a
-bag of tokens: some seventy questions teach attention nothing, and a layer would double what there is to train. Tokens
-have random directions, and their weight starts as the texts have it: by inverse document frequency, for 什么 says less
-than 失眠, and about the mean of all texts, for what they have in common says nothing of any.
+It reads the rows of the train split alone. It is an ELECTRA without a layer, a bag of tokens: some seventy questions
+teach attention nothing. Tokens have random directions, and their weight starts by inverse document frequency and about
+the mean of all texts.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """The manager of rewards that verl's workers load: `reward.reward_manager.source=importlib`.
 
-verl hands a worker one output as soon as it is written, and any worker may get it. Where a reward needs all outputs of
-a prompt (`group_scores` of its module), they are gathered in one Ray actor, which has them scored together.
+Any of verl's workers may get an output. Where a reward needs all outputs of a prompt (`group_scores` of its module),
+one Ray actor gathers them and has them scored together.
 
 Every output leaves a line in ``$GONGQING_SCORED/<process>-<start>.jsonl``: the terms of its reward, and the judge's
 words, which verl cannot keep. An output without a reward stops the run (`stopping`; verl alone would go on without it,

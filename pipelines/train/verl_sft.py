@@ -2,10 +2,8 @@
 
 verl 0.9.1 tokenises message by message and takes the length of the generation prompt off each reply. With native
 thinking off that prompt ends in an empty block, which a message alone is not rendered with by Qwen3's template: the
-block is then missing from the sample, and as many tokens of the reply's beginning are not learnt. A verdict of four
-words is not learnt at all, and the loss is 0/0. Nor does its trainer look at a seed: rows come in one order. And it
-ends at the first sample that is too long, where nothing is to be cut: here those are left out, which `lengths` has
-counted before.
+block is then missing from the sample, and as many tokens of the reply's beginning are not learnt. Nor does its trainer
+look at a seed, and it ends at the first sample that is too long: here those are left out, as `lengths` has counted.
 
 torchrun starts each worker in a separate session, without the locks of the run: one that outlived a killed torchrun
 would train on beside the next start. So a worker ends with its torchrun.

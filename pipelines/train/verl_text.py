@@ -2,10 +2,9 @@
 
     VERL_USE_EXTERNAL_MODULES=pipelines.train.verl_text
 
-Where a batch holds no picture, verl shows the vision encoder a blank one, so that every part has a gradient, of zero.
-With the transformers that verl 0.9.1 asks for that call fails: what the encoder gives is no tensor there any more. Our
-batches are text alone, all of them: the encoder is left out, so it has no gradient, and stays as it is, which C asks of
-its reward model. Another version is refused: these lines were read in this one.
+Where a batch holds no picture, verl shows the vision encoder a blank one, which fails with the transformers that verl
+0.9.1 asks for. Our batches are text alone: the encoder is left out, so it has no gradient, and stays as it is, which C
+asks of its reward model. Another version is refused: these lines were read in this one.
 """
 
 from typing import Any

@@ -1,13 +1,10 @@
 """Answers that should score lower than a question's own, of E's three kinds (E eq. 5).
 
-A sentence is generic where answers to a great many questions hold it, whatever these are; what is frequent is learnt
-from the train split alone. E gives no threshold: ours is a number of questions (groups that hang together count once)
-and a share of them, of which the larger counts. Formulas at either end of answers are gone by then
-(`clean.cuts`); what is left is what people say in between: 你要相信自己。 一切都会好起来的。
+A sentence is generic where answers to many questions of the train split hold it: 一切都会好起来的。 E gives no
+threshold: ours is a number of questions (groups that hang together count once) and a share: the larger counts.
 
 All are drawn within the split and the language of the question, by consistent hashing (`HashRing`), so that a new
-answer moves the few draws that would have met it. A new row can also change which sentences are frequent in train
-answers.
+answer moves the few draws that would have met it.
 """
 
 from bisect import bisect_left
