@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
-from hypothesis import settings
 from scipy.stats import chisquare
 from unique_rows import RISK, answer, post, posts, rounds, sampled_round, splits
 
@@ -26,8 +25,6 @@ from schemas.table import Dropped
 from schemas.tables import TABLES
 from schemas.training import SampledTurns
 
-LAW = settings(deadline=None)  # how long one example takes says nothing on a busy machine
-
 STORY = "最近我和室友吵架了，晚上睡不着觉"
 ANSWERED = post(1, STORY, answer("s:1/0", "抱抱你"), topic="人际")
 OPENED = ["supporter: 你好", "seeker: 我睡不着", "supporter: 多久了？", "seeker: 一个月"]
@@ -36,15 +33,11 @@ TRAIN = splits(g1="train", g2="validation", g3="test")
 Make = Callable[..., tuple[pl.DataFrame, pl.DataFrame]]
 
 
-def cer(frame: pl.DataFrame, table: pl.DataFrame, settings: Prompts | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
-    return cer_prompts(frame, table, settings)
-
-
 # Each set with a row that passes, and how its rows are framed.
 SETS: dict[str, tuple[Make, Callable[..., pl.DataFrame], dict[str, Any], str]] = {
     "grpo_ecot": (ecot_prompts, posts, ANSWERED, "post"),
     "grpo_coe": (coe_prompts, posts, ANSWERED, "post"),
-    "grpo_cer": (cer, rounds, sampled_round(1, 2, OPENED, "辛苦了"), "round"),
+    "grpo_cer": (cer_prompts, rounds, sampled_round(1, 2, OPENED, "辛苦了"), "round"),
 }
 each_set = pytest.mark.parametrize("name", SETS)
 
