@@ -116,6 +116,19 @@ def test_an_impossible_value_names_its_key(tmp_path: Path, content: str, key: st
     assert f"the setting {key} cannot be" in refusal(written(tmp_path, content))
 
 
+def test_what_belongs_together_is_set_together(tmp_path: Path):
+    for content, problem in [
+        ('[rewrite]\nencoder = "bge"', "given together"),
+        ('[publish]\nrepositories = ["me/one"]\npublic = ["me/one", "me/two"]', "repositories does not: me/two"),
+        ('[llm]\nprovider = "rules"', "there is no provider 'rules' any more"),
+    ]:
+        assert problem in refusal(written(tmp_path, content))
+    publish = '[publish]\nrepositories = ["me/one", "me/two"]\npublic = ["me/two"]\n'
+    loaded = load(written(tmp_path, f'{publish}[rewrite]\nencoder = "bge"\nleast_similarity = 0.6'))
+    assert loaded.rewrite.encoder == tmp_path / "bge"
+    assert loaded.publish.public == ("me/two",)
+
+
 def test_an_impossible_variable_names_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GONGQING_SAMPLING__N_SAMPLES", "many")
     message = refusal(tmp_path)
@@ -158,20 +171,3 @@ def test_the_engine_is_one_process_unless_the_environment_says_ray(monkeypatch: 
     monkeypatch.setenv("GONGQING_ENGINE", "spark")
     with pytest.raises(SettingsError, match="GONGQING_ENGINE"):
         settings.engine()
-
-
-def test_an_encoder_comes_with_its_own_scale(tmp_path: Path):
-    assert "given together" in refusal(written(tmp_path, '[rewrite]\nencoder = "bge"\n'))
-    written(tmp_path, '[rewrite]\nencoder = "bge"\nleast_similarity = 0.6\n')
-    assert load(tmp_path).rewrite.encoder == tmp_path / "bge"
-
-
-def test_a_public_repository_is_one_of_the_named(tmp_path: Path):
-    written(tmp_path, '[publish]\nrepositories = ["me/empathy"]\npublic = ["me/empathy", "me/other"]\n')
-    assert "public names what repositories does not: me/other" in refusal(tmp_path)
-    written(tmp_path, '[publish]\nrepositories = ["me/empathy", "me/other"]\npublic = ["me/other"]\n')
-    assert load(tmp_path).publish.public == ("me/other",)
-
-
-def test_the_provider_that_is_gone_is_named_with_what_to_do(tmp_path: Path):
-    assert "there is no provider 'rules' any more" in refusal(written(tmp_path, '[llm]\nprovider = "rules"\n'))

@@ -21,7 +21,4 @@ def test_windows_overlap_and_are_of_one_width():
     assert list(windows("一二三四", 3)) == ["一二三", "二三四"]
     assert list(windows(("a", "b", "c"), 2)) == [("a", "b"), ("b", "c")]
     assert list(windows("一二", 3)) == list(windows("", 1)) == []
-
-
-def test_a_text_that_is_shorter_than_a_window_has_none():
     assert hashes(points("ab"), 3, BASE).tolist() == []
