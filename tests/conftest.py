@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from labels_made import LABELLED, made_labels
 from real_sets import REAL_SETS
 
+from pipelines.core.stage import Stage
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
@@ -60,11 +61,10 @@ def shared() -> Path:
     return path
 
 
-def _make_all(home: Path) -> None:
-    store = Store(home / "data")
-    clients = FakePool(None, Settings().llm)
-    for stage in STAGES:
-        Runner(store, Settings(), clients).run(stage)
+def _make(store: Store, stages: Iterable[Stage], settings: Settings) -> None:
+    clients = FakePool(None, settings.llm)
+    for stage in stages:
+        Runner(store, settings, clients).run(stage)
 
 
 @pytest.fixture(scope="session")
@@ -76,7 +76,7 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for kind in ("posts", "dialogues"):
         path = ROOT / "samples" / f"{kind}.jsonl"
         import_file(store, home, "mapped", path, data_set="sample", mapping=path.with_suffix(".toml"))
-    _make_all(home)
+    _make(store, STAGES, Settings())
     return home
 
 
@@ -90,10 +90,8 @@ def labelled_store(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) 
     store = Store(home / "data")
     candidates, turns = (store.read(name).collect() for name in ("cer_candidates", "sampled_turns"))
     store.write("cer_labels", made_labels(candidates, turns))
-    clients = FakePool(None, LABELLED.llm)
-    for stage in STAGES:
-        if stage.group in ("rewrite", "training") or stage.name == "coe_chains":
-            Runner(store, LABELLED, clients).run(stage)
+    named = {"rewrite", "training", "coe_chains"}
+    _make(store, (stage for stage in STAGES if named & {stage.group, stage.name}), LABELLED)
     return store
 
 
@@ -138,7 +136,7 @@ def real_home(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Path:
     store = Store(home / "data")
     for reader, path in REAL_SETS.items():
         import_file(store, home, reader, shared / path)
-    _make_all(home)
+    _make(store, STAGES, Settings())
     return home
 
 

@@ -137,18 +137,15 @@ def test_an_error_that_was_met_on_the_way_counts_where_a_library_passes_it_on(tm
     assert str(tmp_path / "refresh.lock") in str(storage_error(passed_on, tmp_path))
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
+def test_any_other_error_is_itself(tmp_path):
+    for error in (
         ValueError("No space left on device (os error 28)"),  # a text may say so
         FileNotFoundError(errno.ENOENT, "No such file or directory", "/x"),
         PermissionError(errno.EACCES, "Permission denied"),  # of a port
         OSError(errno.EIO, "Input/output error"),  # of a terminal
         sqlite3.OperationalError("no such table: t"),
-    ],
-)
-def test_any_other_error_is_itself(tmp_path, error):
-    assert storage_error(error, tmp_path) is None
+    ):
+        assert storage_error(error, tmp_path) is None
 
 
 def test_what_knows_more_comes_first(tmp_path):
