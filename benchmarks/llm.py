@@ -25,7 +25,7 @@ from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.llm.interface import open_client
+from pipelines.llm.factory import open_client
 from pipelines.llm.payload import payload
 from pipelines.llm.profiles import profiles
 from pipelines.llm.prompts import Prompt

@@ -14,8 +14,7 @@ from pipelines.settings import ENGINES, PREFIX, ROOT, home, load
 
 if TYPE_CHECKING:
     from pipelines.core.stage import Stage
-    from pipelines.flow.refresh import Outcome, Report
-    from pipelines.flow.runner import Runner
+    from pipelines.flow.runner import Outcome, Report, Runner
 
 
 @app.command("import")

@@ -8,12 +8,11 @@ import datetime as dt
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal
 
 import polars as pl
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.style import StyleType
 from rich.table import Table
 from rich.text import Text
@@ -28,10 +27,6 @@ from pipelines.release.publish.card import PaperTable
 from pipelines.store.release_manifest import Finding, Release
 from pipelines.store.store import Version
 from schemas.tables import TABLES
-
-if TYPE_CHECKING:
-    from pipelines.train.experiment import Result
-    from pipelines.train.trainers import Difference
 
 _MOST_REASONS = 3  # of drops, in a line
 _SHOWN = 10  # ids of a finding
@@ -351,17 +346,17 @@ def changed_keys(frame: pl.DataFrame, key: list[str], console: Console, sign: st
         console.print(f"{sign} … and {frame.height - most:,} more")
 
 
-def differences(settings: "list[Difference]") -> Table:
-    """The settings of a recipe that are not as in its paper."""
+def differences(settings: Sequence[Any]) -> Table:
+    """The settings of a recipe that are not as in its paper (`pipelines.train.trainers.Difference`)."""
     table = TextTable("setting", "paper", "here", title="not as in the paper")
     for one in settings:
         table.add_row(one.key, str(one.paper), str(one.here))
     return table
 
 
-def ablations(outcomes: "Sequence[Result]") -> Table:
-    """The ablations of an experiment; ± is the standard deviation over the seeds. Each figure has columns of its own,
-    which are empty for an ablation without it: a loss is no reward. Below stands what each measures.
+def ablations(outcomes: Sequence[Any]) -> Table:
+    """The ablations of an experiment (`train.experiment.Result`); ± is the standard deviation over the seeds. Each
+    figure has columns of its own, empty for an ablation without it: a loss is no reward. Below stands what each measures.
     """
     lines = [f"{f'{one.recipe} {one.ablation}'.strip()}: {one.measured}" for one in outcomes]
     if fewer := [one for one in outcomes if one.asked_rows is not None and one.rows < one.asked_rows]:
@@ -388,43 +383,3 @@ def ablations(outcomes: "Sequence[Result]") -> Table:
 
 def _spread(mean: float, deviation: float | None) -> str:
     return f"{mean:.3f}" if deviation is None else f"{mean:.3f} ± {deviation:.3f}"
-
-
-class Bars:
-    """Two bars: stages, and below it the questions of the stage at work, with what they have cost and the time left."""
-
-    def __init__(self, console: Console) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        rest = (TextColumn("{task.fields[counts]}"), TimeRemainingColumn())
-        self._progress = Progress(*columns, *rest, console=console, transient=True)
-        self._questions: tuple[str, TaskID] | None = None
-        self._moving: TaskID | None = None
-        self._stages: TaskID | None = None
-
-    def __enter__(self) -> Self:
-        self._progress.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._progress.__exit__(*error)
-
-    def advance(self, done: int, total: int) -> None:
-        """Moves the bar of stages."""
-        if self._stages is None:
-            self._stages = self._progress.add_task("refresh", total=total, counts="")
-        self._progress.update(self._stages, completed=done)
-
-    def update(self, stage: str, total: int, done: int, cached: int, failed: int, spent: Decimal) -> None:
-        """Moves the bar of a stage's questions; a new stage takes the place of the one before."""
-        if self._questions is None or self._questions[0] != stage:
-            if self._questions is not None:
-                self._progress.remove_task(self._questions[1])
-            self._questions = (stage, self._progress.add_task(stage, total=total, counts=""))
-        counts = f"{cached:,} without a call, {failed:,} failed, spent {spent:.2f}"
-        self._progress.update(self._questions[1], completed=done, total=total, counts=counts)
-
-    def moved(self, what: str, done: int, total: int) -> None:
-        """Moves the bar of an upload or a download, in kilobytes."""
-        if self._moving is None:
-            self._moving = self._progress.add_task(what, total=total // 1000, counts="kB")
-        self._progress.update(self._moving, completed=done // 1000, total=total // 1000)

@@ -3,7 +3,8 @@
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Annotated, Any
+from decimal import Decimal
+from typing import Annotated, Any, Self
 
 import typer
 
@@ -62,7 +63,48 @@ def working(what: str) -> AbstractContextManager[Any]:
 
 def progress() -> Any:
     """Progress: bars on a terminal, lines elsewhere."""
-    from pipelines.cli.render import Bars
     from pipelines.llm.progress import Lines
 
     return Bars(console()) if sys.stdout.isatty() else Lines(line)
+
+
+class Bars:
+    """Two bars: stages, and below it the questions of the stage at work, with what they have cost and the time left."""
+
+    def __init__(self, console: Any) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        rest = (TextColumn("{task.fields[counts]}"), TimeRemainingColumn())
+        self._progress = Progress(*columns, *rest, console=console, transient=True)
+        self._questions: tuple[str, Any] | None = None
+        self._moving: Any = None
+        self._stages: Any = None
+
+    def __enter__(self) -> Self:
+        self._progress.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._progress.__exit__(*error)
+
+    def advance(self, done: int, total: int) -> None:
+        """Moves the bar of stages."""
+        if self._stages is None:
+            self._stages = self._progress.add_task("refresh", total=total, counts="")
+        self._progress.update(self._stages, completed=done)
+
+    def update(self, stage: str, total: int, done: int, cached: int, failed: int, spent: Decimal) -> None:
+        """Moves the bar of a stage's questions; a new stage takes the place of the one before."""
+        if self._questions is None or self._questions[0] != stage:
+            if self._questions is not None:
+                self._progress.remove_task(self._questions[1])
+            self._questions = (stage, self._progress.add_task(stage, total=total, counts=""))
+        counts = f"{cached:,} without a call, {failed:,} failed, spent {spent:.2f}"
+        self._progress.update(self._questions[1], completed=done, total=total, counts=counts)
+
+    def moved(self, what: str, done: int, total: int) -> None:
+        """Moves the bar of an upload or a download, in kilobytes."""
+        if self._moving is None:
+            self._moving = self._progress.add_task(what, total=total // 1000, counts="kB")
+        self._progress.update(self._moving, completed=done // 1000, total=total // 1000)

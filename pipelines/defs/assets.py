@@ -14,12 +14,11 @@ import dataframely as dy
 
 from pipelines.core.files import storage_errors_reported
 from pipelines.core.stage import Stage
-from pipelines.defs.crawl import crawled_sites, key_of
+from pipelines.defs.keys import crawled_sites, key_of
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import Shrunk
 from pipelines.flow.clients import ClientPool
-from pipelines.flow.refresh import refresh_stage
 from pipelines.flow.runner import code_of, reconciliations
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
@@ -135,7 +134,7 @@ def _made(
         alone(home.folder, waits=context.log.info),
         clients.telling(Lines(context.log.info)) if clients else nullcontext(),
     ):
-        outcome = refresh_stage(home.runner(clients), stage)
+        outcome = home.runner(clients).refresh(stage)
     for damaged in outcome.damaged:
         context.log.warning("%s: it was made again", damaged)
     if outcome.waits is not None:

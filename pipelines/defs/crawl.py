@@ -10,11 +10,12 @@ from dagster._core.errors import DagsterPipesExecutionError
 from crawlers.dates import Window
 from crawlers.errors import CrawlError
 from crawlers.options import is_loopback
-from crawlers.sites import Site, sites
+from crawlers.sites import Site
 from pipelines.core.files import storage_errors_reported
 from pipelines.crawl.collecting import TABLE, Coverage, collect, coverage, partition
 from pipelines.crawl.jobs import Job
 from pipelines.crawl.preparing import prepare
+from pipelines.defs.keys import crawled_sites, key_of
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import CrawlFailed, GongqingError, RequestError
@@ -32,16 +33,6 @@ class CrawlConfig(dg.Config):
     revisit_days: int = 1  # so many days that end on this one, for late answers
     base_url: str | None = None  # another address of the site: its replica's
     delays: bool = True  # off for a replica on this machine alone
-
-
-def crawled_sites() -> dict[str, Site]:
-    """The sites that are there to be crawled."""
-    return {name: site for name, site in sites().items() if not site.example}
-
-
-def key_of(source: str) -> dg.AssetKey:
-    """The asset of a site."""
-    return dg.AssetKey([TABLE, source])
 
 
 def is_elsewhere(site: Site) -> bool:

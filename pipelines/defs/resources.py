@@ -10,8 +10,7 @@ from pipelines import settings
 from pipelines.core.home import Home
 from pipelines.defs.allowance import allow, record_spent
 from pipelines.flow.clients import ClientPool
-from pipelines.flow.refresh import Report
-from pipelines.flow.runner import Runner
+from pipelines.flow.runner import Report, Runner
 from pipelines.store.store import Store
 
 

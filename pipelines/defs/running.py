@@ -20,8 +20,7 @@ from pipelines.defs.crawl import materialization
 from pipelines.defs.instance import instance
 from pipelines.defs.resources import HomeResource, clients_resource
 from pipelines.errors import GongqingError, Interrupted
-from pipelines.flow.refresh import Report
-from pipelines.flow.runner import Runner
+from pipelines.flow.runner import Report, Runner
 from pipelines.settings import ROOT
 from pipelines.store.store import Store, Version
 

@@ -8,7 +8,8 @@ import dagster as dg
 
 from crawlers.dates import SHANGHAI, day_of
 from crawlers.sites import Site
-from pipelines.defs.crawl import crawled_sites, is_elsewhere, key_of, op_of
+from pipelines.defs.crawl import is_elsewhere, op_of
+from pipelines.defs.keys import crawled_sites, key_of
 from pipelines.defs.releases import release_job
 from pipelines.flow.stages import STAGES
 from pipelines.settings import home, load

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from pipelines.core.home import Home
-from pipelines.llm.interface import BUDGET, PROVIDERS, LLMClient, Provider, open_client, require_provider
+from pipelines.llm.factory import open_client
+from pipelines.llm.interface import BUDGET, PROVIDERS, LLMClient, Provider, require_provider
 from pipelines.llm.progress import Progress
 from pipelines.settings import Llm
 

@@ -1,40 +1,21 @@
 """Every table that is stale, in order; one refresh at a time."""
 
 import contextlib
-import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.core.home import Home
 from pipelines.core.stage import Stage
 from pipelines.errors import DamagedVersion, NoVersion, RequestError, StoreError, UnknownName
 from pipelines.flow.clients import PAID, ClientPool
-from pipelines.flow.runner import Runner, Status, needed
+from pipelines.flow.runner import Outcome, Report, Runner, needed
 from pipelines.flow.stages import MAKERS, STAGES
 from pipelines.llm.interface import BUDGET, Estimate
 from pipelines.llm.profiles import prices, profile, profiles
 from pipelines.settings import Settings
 from pipelines.store.emptiness import why_empty
-from pipelines.store.store import Store, Version
+from pipelines.store.store import Store
 from pipelines.store.suppression import alone
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a refresh did about one stage. `waits` says what one waits for that was left as it is, `damaged` what was
-    wrong with the tables that it has made again.
-    """
-
-    stage: Stage
-    ran: bool
-    seconds: float
-    versions: list[Version]
-    waits: str | None = None
-    damaged: tuple[str, ...] = ()
-
-
-Report = Callable[[Outcome], None]
 
 
 def chosen(select: Iterable[str]) -> list[Stage]:
@@ -76,7 +57,7 @@ def refresh(
         settings: All settings.
         select: Groups, tables or stages; all of them where nothing is named.
         clients: Who answers questions; None: as the settings or the tables say, and nobody for money.
-        run: Runs `refresh_stage` for the stages that are stale, or come after one that is; None: one by one, here.
+        run: Calls `Runner.refresh` for the stages that are stale, or come after one that is; None: one by one, here.
         report: Hears of each stage when it is done.
 
     Raises Busy where another refresh is at work, RequestError where nothing was ever imported; UnknownPrice before
@@ -100,33 +81,16 @@ def refresh(
         due: list[Stage] = []
         for stage in stages:
             follows = any(table in stage.parents for other in due for table in other.tables)
-            if follows or _is_due(runner.status(stage)):
+            if follows or runner.status(stage).due:
                 due.append(stage)
             else:
-                done(refresh_stage(runner, stage))
+                done(runner.refresh(stage))
         if run is not None and due:
             run(runner, due, done)
             return outcomes
         for stage in due:
-            done(refresh_stage(runner, stage))
+            done(runner.refresh(stage))
     return outcomes
-
-
-def refresh_stage(runner: Runner, stage: Stage) -> Outcome:
-    """Run a stage if it is stale and waits for nothing. The caller holds the refresh lock."""
-    started = time.monotonic()
-    status = runner.status(stage)
-    if ran := _is_due(status):
-        runner.run(stage)
-    versions: list[Version] = []
-    for table in stage.tables:
-        with contextlib.suppress(DamagedVersion):  # of a stage that waits, it may be as damaged as it was
-            versions += runner.store.current(table)
-    return Outcome(stage, ran, time.monotonic() - started, versions, status.waits, status.damaged)
-
-
-def _is_due(status: Status) -> bool:
-    return status.stale and status.waits is None
 
 
 def estimates(

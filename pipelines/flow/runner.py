@@ -1,5 +1,8 @@
 """Making the tables of a stage from its parents' current versions, and telling whether they are up to date."""
 
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +45,28 @@ class Status:
     stale: bool
     waits: str | None = None
     damaged: tuple[str, ...] = ()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is to be run."""
+        return self.stale and self.waits is None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a refresh did about one stage. `waits` says what one waits for that was left as it is, `damaged` what was
+    wrong with the tables that it has made again.
+    """
+
+    stage: Stage
+    ran: bool
+    seconds: float
+    versions: list[Version]
+    waits: str | None = None
+    damaged: tuple[str, ...] = ()
+
+
+Report = Callable[[Outcome], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +253,18 @@ class Runner:
             models = self.clients.of(provider).models(stage.models(self.settings))
             plan = sampled(stage.function(**arguments, models=models), stage.size(self.settings), self.settings.seed)
         return _Inputs(parents, rows, arguments, provider, plan)
+
+    def refresh(self, stage: Stage) -> Outcome:
+        """Run a stage if it is stale and waits for nothing. The caller holds the refresh lock."""
+        started = time.monotonic()
+        status = self.status(stage)
+        if status.due:
+            self.run(stage)
+        versions: list[Version] = []
+        for table in stage.tables:
+            with suppress(DamagedVersion):  # of a stage that waits, it may be as damaged as it was
+                versions += self.store.current(table)
+        return Outcome(stage, status.due, time.monotonic() - started, versions, status.waits, status.damaged)
 
     def run(self, stage: Stage) -> list[Version]:
         """Makes the tables of a stage from its parents' current versions.

@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipelines.llm.interface import open_client
+from pipelines.llm.factory import open_client
 from pipelines.llm.providers.client import PersistentClient
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
@@ -67,7 +67,7 @@ async def open_backend(
     budget_of: str,
     at_once: int | None = None,
 ) -> AsyncIterator[JudgeBackend]:
-    """The backend of a home; the arguments are those of `pipelines.llm.interface.open_client`, `models` the aliases by
+    """The backend of a home; the arguments are those of `pipelines.llm.factory.open_client`, `models` the aliases by
     task; all of them spend from one budget. At most `at_once` questions are in flight, and never more of a model than
     its profile allows. Raises RequestError for another provider or alias, a missing key, price or budget.
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from pipelines.llm.interface import open_client
+from pipelines.llm.factory import open_client
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.payload import Request, canonical, payload
 from pipelines.llm.profiles import profiles

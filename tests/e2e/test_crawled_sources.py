@@ -12,7 +12,8 @@ import yaml
 from troubled_replica import Replica
 
 from pipelines.definitions import defs
-from pipelines.defs.crawl import crawled_sites, crawls, key_of, op_of
+from pipelines.defs.crawl import crawls, op_of
+from pipelines.defs.keys import crawled_sites, key_of
 from pipelines.defs.resources import HomeResource
 from pipelines.defs.schedules import daily_job, daily_refresh
 from pipelines.settings import ROOT, make_author_key

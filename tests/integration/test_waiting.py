@@ -13,8 +13,8 @@ from pipelines.cli import app
 from pipelines.core.home import Home
 from pipelines.errors import RequestError
 from pipelines.flow.clients import ClientPool
-from pipelines.flow.refresh import Outcome, estimates, refresh, states
-from pipelines.flow.runner import Runner
+from pipelines.flow.refresh import estimates, refresh, states
+from pipelines.flow.runner import Outcome, Runner
 from pipelines.flow.stages import MAKERS, STAGES
 from pipelines.ingest.import_file import import_file
 from pipelines.settings import ROOT, Settings

@@ -122,7 +122,7 @@ from pathlib import Path
 sys.path[:0] = [sys.argv[3]]
 from asking_tools import questions
 from pipelines.errors import HostRefused
-from pipelines.llm.interface import open_client
+from pipelines.llm.factory import open_client
 from pipelines.settings import Llm
 
 def peak():

@@ -11,7 +11,8 @@ from asking_tools import IN_BATCHES, asking, keys, ledger_of, llm_for, question,
 
 from pipelines.errors import HostRefused
 from pipelines.llm.cost import bound, worst_case
-from pipelines.llm.interface import BUDGET, open_client
+from pipelines.llm.factory import open_client
+from pipelines.llm.interface import BUDGET
 from pipelines.llm.payload import payload
 from pipelines.llm.profiles import profiles
 from pipelines.llm.providers import batch as batches

@@ -7,7 +7,7 @@ import pytest
 from asking_tools import asking, ledger_of, llm_for, question, questions, vendor_as
 
 from pipelines.errors import RequestError, UnreadableFile
-from pipelines.llm.interface import open_client
+from pipelines.llm.factory import open_client
 from pipelines.llm.providers.replay import record
 
 

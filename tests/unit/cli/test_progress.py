@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from pipelines.cli.render import Bars
+from pipelines.cli.terminal import Bars
 from pipelines.llm.progress import Lines
 
 

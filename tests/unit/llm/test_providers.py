@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipelines.errors import HostRefused, RequestError
 from pipelines.llm.completions import Completion, read_completion, verdict_of
-from pipelines.llm.interface import open_client
+from pipelines.llm.factory import open_client
 from pipelines.llm.money import ReportedUsage
 from pipelines.llm.payload import Request, payload
 from pipelines.llm.profiles import profiles
