@@ -355,8 +355,10 @@ def differences(settings: Sequence[Any]) -> Table:
 
 
 def ablations(outcomes: Sequence[Any]) -> Table:
-    """The ablations of an experiment (`train.experiment.Result`); ± is the standard deviation over the seeds. Each
-    figure has columns of its own, empty for an ablation without it: a loss is no reward. Below stands what each measures.
+    """The ablations of an experiment (`train.experiment.Result`); ± is the standard deviation over the seeds.
+
+    Each figure has columns of its own, empty for an ablation without it: a loss is no reward. Below stands what each
+    measures.
     """
     lines = [f"{f'{one.recipe} {one.ablation}'.strip()}: {one.measured}" for one in outcomes]
     if fewer := [one for one in outcomes if one.asked_rows is not None and one.rows < one.asked_rows]:
