@@ -55,4 +55,8 @@ class QuietLogs(LogFormatter):
         """The line of a post."""
         return {"level": logging.DEBUG, "msg": "Scraped %(post)s", "args": {"post": item["post_id"]}}
 
-    dropped = item_error = scraped  # type: ignore[assignment]  # by a pipeline that somebody adds
+    def item_error(self, item: Any, *_: object) -> LogFormatterResult:
+        """The line of a post on which a pipeline, of somebody's own, failed."""
+        return {"level": logging.ERROR, "msg": "Error processing %(post)s", "args": {"post": item["post_id"]}}
+
+    dropped = scraped  # type: ignore[assignment]

@@ -1,8 +1,8 @@
-"""A replica of the sites: their markup, our texts. See README.md."""
+"""A replica of Xinli001: its markup, our texts. See README.md."""
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Self
@@ -10,29 +10,25 @@ from urllib.parse import parse_qsl
 
 from aiohttp import web
 
-from samples.replica import discourse, discuz, douban, nodebb, xinli001
+from samples.replica import xinli001
 from samples.replica.page import Page, PageRequest, not_found
 from samples.replica.world import SAMPLES, SHANGHAI, World, read_posts
 
-# Every forum begins in a folder of its host.
-_FORUMS: dict[str, tuple[Callable[[World, PageRequest], Page | None], tuple[str, ...]]] = {
-    "/discuz": (lambda world, request: discuz.respond(world, request, "utf-8"), discuz.ROBOTS),
-    "/discuz-gbk": (lambda world, request: discuz.respond(world, request, "gbk"), discuz.ROBOTS),
-    "/discourse": (discourse.respond, discourse.ROBOTS),
-    "/nodebb": (nodebb.respond, nodebb.ROBOTS),
-    "/douban": (douban.respond, douban.ROBOTS),
-}
-_RULES = [*xinli001.ROBOTS, *(folder + rule for folder, (_, rules) in _FORUMS.items() for rule in rules)]
+# Another site, which begins in a folder of the host: its pages, and what its robots.txt forbids.
+Forum = tuple[Callable[[World, PageRequest], Page | None], tuple[str, ...]]
 
 
 class Server:
-    """Answers requests about a world."""
+    """Answers requests about a world: the pages of Xinli001, and of other sites in their folders."""
 
-    def __init__(self, world: World, *, layout: str = "2023", crawl_delay: float = 0) -> None:
+    def __init__(
+        self, world: World, *, layout: str = "2023", crawl_delay: float = 0, forums: Mapping[str, Forum] | None = None
+    ) -> None:
         self.world = world
         self.layout = layout
         self.crawl_delay = crawl_delay
         self.disallow: list[str] = []
+        self._forums = forums or {}
         self._pages: dict[tuple[str, str], Page] = {}
         self._stamp: tuple[object, ...] = ()
 
@@ -61,7 +57,7 @@ class Server:
         query_string = request.rel_url.raw_query_string
         query = dict(parse_qsl(query_string, keep_blank_values=True))
         folder = f"/{request.path.split('/', 2)[1]}"
-        forum = _FORUMS.get(folder)
+        forum = self._forums.get(folder)
         path = request.path.removeprefix(folder) if forum else request.path
         base = f"{request.scheme}://{request.host}{folder if forum else ''}"
         inner = PageRequest(path, query, query_string, base, now)
@@ -73,7 +69,8 @@ class Server:
         lines = ["# Invented: the replica's own.", "User-agent: *"]
         if self.crawl_delay:
             lines.append(f"Crawl-delay: {self.crawl_delay:g}")
-        lines += [f"Disallow: {path}" for path in (*_RULES, *self.disallow)]
+        rules = [folder + rule for folder, (_, of_forum) in self._forums.items() for rule in of_forum]
+        lines += [f"Disallow: {path}" for path in (*xinli001.ROBOTS, *rules, *self.disallow)]
         return "\n".join(lines) + "\n"
 
 

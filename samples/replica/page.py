@@ -1,6 +1,5 @@
 """What the engines have in common: a page, escaping, people, and times as the sites write them."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from samples.replica.world import SHANGHAI, Answer
+from samples.replica.world import SHANGHAI
 from schemas.ids import stable_int
 
 T = TypeVar("T")
@@ -58,18 +57,21 @@ def not_found() -> Page:
     return html_page(f"<!DOCTYPE html><html><head><title>404</title></head><body>{NOTE}<h1>404</h1></body></html>", 404)
 
 
-def render(template: str, **values: Any) -> str:
-    """The HTML of a template (`templates/<template>.html.j2`); it escapes what it is given."""
-    return _environment().get_template(f"{template}.html.j2").render(values)
+def render(template: Path, **values: Any) -> str:
+    """The HTML of a template; it escapes what it is given."""
+    return _environment(template.parent).get_template(template.name).render(values)
 
 
 @cache
-def _environment() -> Environment:
-    loader = FileSystemLoader(Path(__file__).with_name("templates"))
+def _environment(folder: Path) -> Environment:
     environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    used = (person, figure, hidden, local, xinli001_time, discuz_date, discuz_exact, discuz_time)
+    used = (person, figure, local, xinli001_time)
     environment.globals |= {"NOTE": NOTE} | {each.__name__: each for each in used}
     environment.filters["lines"] = lambda value: Markup("<br />\n").join(escape(line) for line in value.split("\n"))
     return environment
@@ -108,50 +110,6 @@ def xinli001_time(at: datetime, now: datetime) -> str:
     if days == 0:
         return f"{int(seconds // 3600)}小时前"
     return f"昨天 {day:%H:%M}" if days == 1 else f"{day:%Y-%m-%d}"
-
-
-def discuz_date(at: datetime) -> str:
-    """Discuz's Y-n-j, without leading zeros."""
-    day = local(at)
-    return f"{day.year}-{day.month}-{day.day}"
-
-
-def discuz_exact(at: datetime) -> str:
-    """Discuz's Y-n-j H:i:s."""
-    return f"{discuz_date(at)} {local(at):%H:%M:%S}"
-
-
-def discuz_time(at: datetime, now: datetime, exact: str) -> str:
-    """HTML as Discuz's dgmdate gives it: up to 7 days words in a span whose title is `exact`, otherwise `exact`."""
-    seconds, day, days = int((now - at).total_seconds()), local(at), (local(now).date() - local(at).date()).days
-    if days > 7:
-        return exact
-    if days > 2:
-        words = f"{days}&nbsp;天前"
-    elif days:
-        words = f"{'昨天' if days == 1 else '前天'}&nbsp;{day:%H:%M}"
-    elif seconds > 3600:
-        words = f"{seconds // 3600}&nbsp;小时前"
-    elif seconds > 1800:
-        words = "半小时前"
-    else:
-        words = f"{seconds // 60}&nbsp;分钟前" if seconds > 60 else f"{seconds}&nbsp;秒前" if seconds > 0 else "刚刚"
-    return f'<span title="{exact}">{words}</span>'
-
-
-def iso(at: datetime) -> str:
-    """As JSON interfaces write it: UTC with milliseconds."""
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
-
-
-def json_page(value: object, status: int = 200) -> Page:
-    """A JSON page."""
-    return Page(json.dumps(value, ensure_ascii=False).encode(), "application/json; charset=utf-8", status)
-
-
-def hidden(answer: Answer) -> bool:
-    """Whether forums hide this answer (its writer was banned, or a moderator hid it): one of forty-one."""
-    return answer.number % 41 == 7
 
 
 def sheet(items: Sequence[T], page: int, size: int) -> Sequence[T]:

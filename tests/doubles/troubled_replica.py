@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from forums import FORUMS, discourse, discuz, douban, nodebb
+from forums.forum_page import hidden
 
 import samples.replica
-from samples.replica import Server, discourse, discuz, douban, make_world, nodebb, response_of, xinli001
-from samples.replica.page import NOTE, Page, hidden, html_page, whole_number
+from samples.replica import Server, make_world, response_of, xinli001
+from samples.replica.page import NOTE, Page, html_page, whole_number
 from samples.replica.world import SAMPLES, Answer, Post, invent_answer
 from samples.replica.xinli001 import FIRST_QID
 from schemas.ids import stable_int, unit_interval
@@ -55,7 +57,7 @@ class TroubledServer(Server):
     """The replica's server with a log and with troubles."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+        super().__init__(*args, **{"forums": FORUMS} | options)
         self.trouble = Troubles()
         self.log = Log()
         self._attempts: dict[str, int] = {}

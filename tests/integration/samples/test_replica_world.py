@@ -6,9 +6,10 @@ from itertools import pairwise
 from statistics import mean
 
 import pytest
+from forums.forum_page import discuz_exact, discuz_time, iso
 from troubled_replica import Replica
 
-from samples.replica.page import discuz_exact, discuz_time, iso, xinli001_time
+from samples.replica.page import xinli001_time
 from samples.replica.world import SAMPLES, World, invent, read_posts
 from schemas.taxonomy import TAXONOMY
 

@@ -6,7 +6,8 @@
 import re
 from html import escape
 
-from samples.replica.page import Page, PageRequest, hidden, iso, json_page, last_page, person, sheet, whole_number
+from forums.forum_page import hidden, iso, json_page
+from samples.replica.page import Page, PageRequest, last_page, person, sheet, whole_number
 from samples.replica.world import Answer, Post, World
 
 A_PAGE = 20

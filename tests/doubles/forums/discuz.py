@@ -8,7 +8,8 @@ import re
 from functools import partial
 from typing import Any
 
-from samples.replica.page import Page, PageRequest, figure, last_page, render, sheet, whole_number
+from forums.forum_page import render
+from samples.replica.page import Page, PageRequest, figure, last_page, sheet, whole_number
 from samples.replica.world import Answer, Post, World
 from schemas.ids import digest
 

@@ -8,7 +8,8 @@ import re
 from html import escape
 from urllib.parse import parse_qsl, urlencode
 
-from samples.replica.page import Page, PageRequest, figure, hidden, iso, json_page, person, whole_number
+from forums.forum_page import hidden, iso, json_page
+from samples.replica.page import Page, PageRequest, figure, person, whole_number
 from samples.replica.world import Answer, Post, World
 from schemas.taxonomy import TAXONOMY
 

@@ -7,7 +7,8 @@ invented, stand behind the times.
 
 import re
 
-from samples.replica.page import Page, PageRequest, Person, html_page, person, render, whole_number
+from forums.forum_page import render
+from samples.replica.page import Page, PageRequest, Person, html_page, person, whole_number
 from samples.replica.world import Answer, Post, World
 
 TOPICS_A_PAGE = 25
