@@ -120,7 +120,8 @@ def main() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from samples.replica import Replica, Server, make_world
+    from samples.replica import Replica, Server
+    from tests.doubles.invented_posts import make_world
 
     ours, bares = [], []
     server = Server(make_world(options.posts, datetime.fromisoformat(NOW)))

@@ -37,7 +37,6 @@ TABLES: dict[str, type[Table]] = {
     "rm_outcome": training.RmOutcome,
     "rm_unified": training.RmUnified,
     "rollouts": training.Rollouts,
-    "evaluations": training.Evaluations,
 }
 
 # Tables with one version a partition: a data set, a source and a day, or a run of training.
@@ -48,4 +47,4 @@ STANDING = {
     "persona_fits": "personas are then clustered again, and most draws move",
 }
 # What is made of a release, and no part of one.
-AFTER_RELEASE = frozenset({"rollouts", "evaluations"})
+AFTER_RELEASE = frozenset({"rollouts"})

@@ -5,7 +5,7 @@ import dataframely as dy
 from schemas import labels
 from schemas.dialogues import SPOKEN
 from schemas.posts import RISK
-from schemas.table import PRIVATE, Table, instant, one_of
+from schemas.table import PRIVATE, Table, one_of
 
 MESSAGE = dy.Struct(
     {
@@ -162,15 +162,3 @@ class Rollouts(Table):
         description="every term of the reward; `score` is what reached the advantage",
     )
     judge = dy.String(nullable=True, description="the judge's words", metadata=PRIVATE)
-
-
-class Evaluations(Table):
-    """One figure of an evaluation."""
-
-    evaluation_id = dy.String(primary_key=True, description="the evaluation run")
-    metric = dy.String(primary_key=True, description="what was measured")
-    mode = dy.String(primary_key=True, description="how: paper, character …")
-    model = dy.String(primary_key=True, description="whose outputs")
-    value = dy.Float64(description="the figure")
-    n = dy.Int64(min=0, description="over how many rows")
-    measured_at = instant(description="when (UTC)")

@@ -89,11 +89,9 @@ def _cells(posts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_texts(posts: pl.DataFrame, cells: pl.DataFrame, pii: pl.DataFrame) -> pl.DataFrame:
-    """The posts with the cleaned texts in their places, `text`, `script` as they were written in, and `pii`.
-
-    `whole_text` and `headline` are the cleaned texts before a profile removes figures and Latin: there the placeholders
-    are evidence (of advertisements). `written` and the answers' `written` are for the other verdicts (see
-    `cells.as_written`).
+    """The posts with the cleaned texts in their places, `text`, `script` as they were written in, `pii`, and `written`
+    (`cells.as_written`). `whole_text` and `headline` are the cleaned texts before a profile removes figures and Latin:
+    there the placeholders are evidence (of advertisements).
     """
     titles, descriptions = (cells.filter(place=place) for place in (-2, -1))
     written = cells.filter(pl.col("place") >= 0).select("group", "place", cleaned="stored", answer_written="written")

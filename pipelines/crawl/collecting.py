@@ -188,10 +188,8 @@ def _parse_times(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _remember(path: Path, job: Job) -> None:
-    """Adds what the lists of a job showed, unless a job that began later has read the same post.
-
-    What the job itself was given is deleted last: where that is missing, all is remembered already.
-    """
+    """Adds what the lists of a job showed, unless a job that began later has read the same post."""
+    # Deleted last: where it is missing, all is remembered already.
     given = job.folder / "seen-before.jsonl"
     if not given.exists():
         return

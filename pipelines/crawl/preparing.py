@@ -125,10 +125,7 @@ def _key(home: Path) -> str:
 
 
 def _relevant(store: Store, source: str, path: Path, window: Window) -> Iterator[dict[str, Any]]:
-    """The lines of the posts that we hold, of those outside the window, and of those that cannot be read.
-
-    Any other post of the window is to be fetched, whatever was remembered of it.
-    """
+    """The lines of posts that we hold, lie outside the window, or cannot be read: any other is to be fetched."""
     held_ids = set(days_of(store, source)["post_id"])
     for line in read_lines(path, "source_id"):
         posted_at = line.get("posted_at")

@@ -205,10 +205,7 @@ def _parts(n_keys: int) -> int:
 
 
 def _keyed(texts: pa.Table, parts: int, mode: Mode) -> pa.Table:
-    """`part`, `key`, `row`: the keys of all bands of texts that are no nulls.
-
-    A text that stood in this block before has the same keys: the first of them is enough to link it.
-    """
+    """`part`, `key`, `row`: the keys of all bands of texts that are no nulls, of equal ones the first of them alone."""
     frame = _frame(texts).drop_nulls("text")
     first = frame["text"].is_first_distinct().to_numpy()
     keys: Keys = band_keys(*buffers(frame["text"]), mode)

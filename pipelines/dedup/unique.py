@@ -6,16 +6,20 @@ two splits are dropped first, with all that they hold; then what is left of a cl
 
 from collections.abc import Mapping
 
+import numpy as np
 import polars as pl
 
+from pipelines.core.arrow import buffers
 from pipelines.core.stage import stage
 from pipelines.dedup.group_keys import dialogue_keys, dialogue_texts, post_keys, post_texts, soft_keys
-from pipelines.dedup.merge import dialogue_clusters, merge_dialogues, merge_posts, post_clusters
+from pipelines.dedup.jaccard import similarities
 from pipelines.dedup.search import Search, name_clusters, searching
 from pipelines.errors import RequestError
 from pipelines.settings import Settings, Splits, engine
 from pipelines.split.splits import Grouped, give_splits, known_splits
+from pipelines.text import keys
 from schemas.dropped import drops, gather
+from schemas.posts import EDIT, PII, UniquePosts
 from schemas.table import Dropped
 
 
@@ -147,3 +151,151 @@ def make_unique(
         )
     require_training_rows(made, settings.splits)
     return made
+
+
+_OF_AN_ANSWER = [field.name for field in UniquePosts.columns()["answers"].dtype.inner.fields]  # type: ignore[attr-defined]
+
+
+def post_clusters(posts: pl.DataFrame, search: Search = name_clusters) -> pl.Series:
+    """The name of each post's cluster; posts of one cluster are one post."""
+    return search(posts.select(keys.key(pl.col("text"))).to_series())
+
+
+def dialogue_clusters(dialogues: pl.DataFrame, search: Search = name_clusters) -> pl.Series:
+    """The name of each dialogue's cluster; dialogues are compared whole, with who says what."""
+    return search(dialogues.select(_whole()).to_series())
+
+
+def merge_posts(
+    posts: pl.DataFrame, clusters: pl.Series, search: Search = name_clusters
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Posts with `cluster_id` and `cluster_size`, one a cluster, each answer with the `cluster_id` of answers like it.
+
+    Args:
+        posts: Rows of `clean_posts`; `clusters`: the name of each post's cluster.
+        search: What finds near-duplicates among the answers.
+
+    Returns `(kept, dropped)`: the drops are `duplicate` or `near_duplicate`, in the units `post` and `answer`.
+    """
+    members = _clustered(posts.with_columns(key=keys.key(pl.col("text"))), clusters, "post_id")
+    answers = _answers(members, search)
+    moved = answers.filter(pl.col("answer_id") == pl.col("survivor"))
+    kept = members.filter(pl.col("post_id") == pl.col("survivor"))
+    united = moved.group_by(survivor="question", maintain_order=True).agg(answers=pl.struct(_OF_AN_ANSWER))
+    for column in (united, _risks(members), _pii(members, moved), _edits(members, moved)):
+        kept = _replaced(kept, column)
+    return kept.select(*posts.columns, "cluster_size", cluster_id="survivor"), gather(
+        _merged(members, "unique_posts", "post", "post_id"), _merged(answers, "unique_posts", "answer", "answer_id")
+    )
+
+
+def merge_dialogues(dialogues: pl.DataFrame, clusters: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Dialogues with `cluster_id` and `cluster_size`, one a cluster; drops as of `merge_posts`."""
+    members = _clustered(dialogues.with_columns(key=_whole(), posted_at=None), clusters, "dialogue_id")
+    kept = _replaced(members.filter(pl.col("dialogue_id") == pl.col("survivor")), _risks(members))
+    return kept.select(*dialogues.columns, "cluster_size", cluster_id="survivor"), _merged(
+        members, "unique_dialogues", "dialogue", "dialogue_id"
+    )
+
+
+def _replaced(kept: pl.DataFrame, column: pl.DataFrame) -> pl.DataFrame:
+    """The survivors with another column of lists: of `survivor` and that column, empty for who is not there."""
+    (name,) = set(column.columns) - {"survivor"}
+    empty = pl.lit(pl.Series([[]], dtype=column.schema[name]))
+    kept = kept.drop(name).join(column, on="survivor", how="left", maintain_order="left")
+    return kept.with_columns(pl.col(name).fill_null(empty))
+
+
+def _whole() -> pl.Expr:
+    turn = pl.element().struct
+    return pl.col("turns").list.eval(turn.field("role") + ":" + keys.key(turn.field("text"))).list.join("\n")
+
+
+def _clustered(frame: pl.DataFrame, clusters: pl.Series, row_id: str) -> pl.DataFrame:
+    """The rows, best first, each with the `survivor` of its cluster and its `cluster_size`."""
+    return (
+        frame.with_columns(cluster=clusters)
+        .sort("posted_at", -pl.col("key").str.len_chars().cast(pl.Int64), row_id, nulls_last=True)
+        .with_columns(
+            survivor=pl.col(row_id).first().over("cluster"), cluster_size=pl.len().over("cluster").cast(pl.Int64)
+        )
+        .with_columns(pl.col("under_18").any().over("cluster"))
+    )
+
+
+def _answers(members: pl.DataFrame, search: Search) -> pl.DataFrame:
+    """All answers, in the order of their posts and lists, each with its `question` and the `survivor` of those like it
+    under the same question; `cluster_id` and `n_questions` hold for the corpus.
+    """
+    answers = (
+        members.select("post_id", question="survivor", of="answers")
+        .explode("of", empty_as_null=False)
+        .select("post_id", "question", pl.col("of").struct.unnest())
+        .with_columns(key=keys.key(pl.col("text")))
+        .with_row_index("place")
+    )
+    like = pl.col("like")
+    best = answers.with_columns(like=search(answers["key"])).sort(
+        "posted_at", -pl.col("key").str.len_chars().cast(pl.Int64), "answer_id", nulls_last=True
+    )
+    return best.with_columns(
+        survivor=pl.col("answer_id").first().over("question", like),
+        cluster_id=pl.col("answer_id").first().over(like),
+        n_questions=pl.col("question").n_unique().over(like).cast(pl.Int64),
+    ).sort("place")
+
+
+def _risks(members: pl.DataFrame) -> pl.DataFrame:
+    """`risk` of survivors: the signs in any member, those of the survivor first."""
+    signs = members.select("survivor", "risk").explode("risk", empty_as_null=False)
+    return signs.group_by("survivor", maintain_order=True).agg(pl.col("risk").unique(maintain_order=True))
+
+
+def _pii(members: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    """`pii` of each survivor: what was replaced in it, and in the members of whose answers it has any."""
+    gives = pl.col("post_id").is_in(answers["post_id"].unique().implode()) | (pl.col("post_id") == pl.col("survivor"))
+    return (
+        members.filter(gives)
+        .select("survivor", "pii")
+        .explode("pii", empty_as_null=False)
+        .select("survivor", pl.col("pii").struct.unnest())
+        .group_by("survivor", "kind")
+        .agg(pl.col("count").sum())
+        .sort("kind")
+        .group_by("survivor")
+        .agg(pii=pl.struct("kind", "count").cast(PII.dtype))
+    )
+
+
+def _edits(members: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    """`edits` of each survivor: those of the answers that it has now."""
+    edits = members.select("survivor", "edits").explode("edits", empty_as_null=False)
+    there = edits["edits"].struct.field("row_id").is_in(answers["answer_id"].implode())
+    return edits.filter(there).group_by("survivor", maintain_order=True).agg(pl.col("edits").cast(EDIT.dtype))
+
+
+def _merged(rows: pl.DataFrame, stage: str, unit: str, row_id: str) -> pl.DataFrame:
+    """The drops of the rows that did not survive; each says like what, and how much."""
+    first = rows.select(survivor=row_id, first_key="key")
+    gone = rows.filter(pl.col(row_id) != pl.col("survivor")).join(
+        first, on="survivor", how="left", maintain_order="left"
+    )
+    gone = gone.with_columns(similarity=_similarity(gone["first_key"], gone["key"]))
+    equal = pl.col("key") == pl.col("first_key")
+    hundredths = (pl.col("similarity") * 100).floor().cast(pl.Int64).cast(pl.String).str.zfill(3)
+    nearly = pl.format("{}.{} like {}", hundredths.str.head(1), hundredths.str.tail(2), pl.col("survivor"))
+    return drops(
+        gone,
+        stage,
+        unit,
+        row_id,
+        pl.when(equal).then(pl.lit("duplicate")).otherwise(pl.lit("near_duplicate")),
+        pl.when(equal).then(pl.format("same text as {}", pl.col("survivor"))).otherwise(nearly),
+    )
+
+
+def _similarity(one: pl.Series, other: pl.Series) -> pl.Series:
+    """The Jaccard similarity of the char-5-grams of two columns of texts, row by row."""
+    data, offsets = buffers(pl.concat([one, other]))
+    rows = np.arange(len(one), dtype=np.uint32)
+    return pl.Series(similarities(data, offsets, rows, rows + np.uint32(len(one))), dtype=pl.Float64)

@@ -14,7 +14,7 @@ import dataframely as dy
 
 from pipelines.core.files import storage_errors_reported
 from pipelines.core.stage import Stage
-from pipelines.defs.keys import crawled_sites, key_of
+from pipelines.defs.keys import keys_of
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import Shrunk
@@ -39,16 +39,11 @@ class ImportConfig(dg.Config):
     mapping: str | None = None
 
 
-def _keys_of(table: str) -> list[dg.AssetKey]:
-    """The assets that make a table: for the crawled posts one a site."""
-    return [key_of(source) for source in crawled_sites()] if table == "raw_posts" else [dg.AssetKey(table)]
-
-
 def _spec(table: str, group: str, parents: tuple[str, ...] = (), code: str | None = None) -> dg.AssetSpec:
     schema = TABLES[table]
     return dg.AssetSpec(
         table,
-        deps=[dep for parent in parents for dep in _keys_of(parent)],
+        deps=[dep for parent in parents for dep in keys_of(parent)],
         group_name=group,
         description=schema.__doc__,
         code_version=code,

@@ -278,11 +278,7 @@ def words(text: str) -> list[str]:
 
 @cache
 def _tokenizer() -> Any:
-    """jieba's own, with its dictionary read as it is installed.
-
-    jieba itself keeps its dictionary, read once, in a file of the shared temporary folder, and believes whatever lies
-    there: so this takes a fifth of a second longer, and nobody else decides where words end.
-    """
+    """jieba's own, with the dictionary that is installed: jieba believes a file in the shared temporary folder."""
     import jieba
 
     tokenizer = jieba.Tokenizer()

@@ -3,8 +3,6 @@
 import asyncio
 import threading
 from collections.abc import Callable, Mapping
-from datetime import datetime
-from pathlib import Path
 from typing import Self
 from urllib.parse import parse_qsl
 
@@ -12,7 +10,7 @@ from aiohttp import web
 
 from samples.replica import xinli001
 from samples.replica.page import Page, PageRequest, not_found
-from samples.replica.world import SAMPLES, SHANGHAI, World, read_posts
+from samples.replica.world import World, read_posts
 
 # Another site, which begins in a folder of the host: its pages, and what its robots.txt forbids.
 Forum = tuple[Callable[[World, PageRequest], Page | None], tuple[str, ...]]
@@ -79,26 +77,12 @@ def response_of(page: Page) -> web.Response:
     return web.Response(body=page.body, status=page.status, headers={"Content-Type": page.content_type, **page.headers})
 
 
-def make_world(
-    posts: int | None = None, now: datetime | None = None, *, file: Path = SAMPLES, days: float = 14
-) -> World:
-    """The site with `posts` in all: those of `file` (None: them alone), then invented ones over the `days` before now.
-
-    A given `now` (naive: Shanghai) stands still.
-    """
-    if now is not None and now.tzinfo is None:
-        now = now.replace(tzinfo=SHANGHAI)
-    samples = read_posts(file)
-    n_posts = len(samples) if posts is None else posts
-    return World(samples[:n_posts], now, invented=max(0, n_posts - len(samples)), days=days)
-
-
 class Replica:
     """The replica at `url`, on a free port of 127.0.0.1, in a thread of this process: within the block."""
 
     def __init__(self, server: Server | None = None) -> None:
-        """Of the samples alone, without a Crawl-delay, unless `server` is another one."""
-        self.server = server or Server(make_world())
+        """Of the samples, without a Crawl-delay, unless `server` is another one."""
+        self.server = server or Server(World(read_posts()))
         self.url = ""
 
     def __enter__(self) -> Self:

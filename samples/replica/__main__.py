@@ -1,4 +1,4 @@
-"""`python -m samples.replica --port 8765 [--posts 2000]`: serves the replica until Ctrl-C."""
+"""`python -m samples.replica --port 8765 [--now 2025-05-20T12:00+08:00]`: serves the replica until Ctrl-C."""
 
 import argparse
 from datetime import datetime
@@ -6,8 +6,8 @@ from pathlib import Path
 
 from aiohttp import web
 
-from samples.replica import Server, make_world
-from samples.replica.world import SAMPLES
+from samples.replica import Server
+from samples.replica.world import SAMPLES, World, read_posts
 from samples.replica.xinli001 import LAYOUTS
 
 
@@ -17,10 +17,8 @@ def _arguments() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--port", type=int, default=8765, help="port on 127.0.0.1 (default: %(default)s)")
-    add("--posts", type=int, help="posts in all: the samples, then invented ones (default: the samples)")
     add("--file", type=Path, default=SAMPLES, help="posts in the form of samples/posts.jsonl")
-    add("--now", type=datetime.fromisoformat, help="the server's time, which then stands still")
-    add("--days", type=float, default=14, help="invented posts are spread over so many days (default: %(default)s)")
+    add("--now", type=datetime.fromisoformat, help="the server's time with its zone, which then stands still")
     add("--layout", choices=LAYOUTS, default="2023", help="layout of Xinli001 (default: %(default)s)")
     add("--crawl-delay", type=float, default=1, help="Crawl-delay of robots.txt in seconds, 0: none (default: 1)")
     return parser.parse_args()
@@ -28,6 +26,5 @@ def _arguments() -> argparse.Namespace:
 
 if __name__ == "__main__":
     args = _arguments()
-    world = make_world(args.posts, args.now, file=args.file, days=args.days)
-    server = Server(world, layout=args.layout, crawl_delay=args.crawl_delay)
+    server = Server(World(read_posts(args.file), args.now), layout=args.layout, crawl_delay=args.crawl_delay)
     web.run_app(server.app(), host="127.0.0.1", port=args.port, access_log=None)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from crash_writers import WRITERS
+from invented_posts import invent
 from killing import (
     IMPORT_POSTS,
     creates_a_run,
@@ -31,7 +32,6 @@ from troubled_replica import Replica
 from pipelines.flow.stages import STAGES
 from pipelines.settings import ROOT
 from pipelines.store import Store
-from samples.replica.world import invent
 from schemas.tables import TABLES
 
 pytestmark = [pytest.mark.slow, pytest.mark.drill("kill"), pytest.mark.timeout(1200)]

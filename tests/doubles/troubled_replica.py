@@ -13,11 +13,12 @@ from typing import Any
 from aiohttp import web
 from forums import FORUMS, discourse, discuz, douban, nodebb
 from forums.forum_page import hidden
+from invented_posts import invent_answer, make_world
 
 import samples.replica
-from samples.replica import Server, make_world, response_of, xinli001
+from samples.replica import Server, response_of, xinli001
 from samples.replica.page import NOTE, Page, html_page, whole_number
-from samples.replica.world import SAMPLES, Answer, Post, invent_answer
+from samples.replica.world import SAMPLES, Answer, Post
 from samples.replica.xinli001 import FIRST_QID
 from schemas.ids import stable_int, unit_interval
 

@@ -8,7 +8,7 @@ import re
 from html import escape
 from urllib.parse import parse_qsl, urlencode
 
-from forums.forum_page import hidden, iso, json_page
+from forums.forum_page import hidden, iso, json_page, most_active
 from samples.replica.page import Page, PageRequest, figure, person, whole_number
 from samples.replica.world import Answer, Post, World
 from schemas.taxonomy import TAXONOMY
@@ -65,7 +65,7 @@ def respond(world: World, request: PageRequest) -> Page | None:
 
 def _list(world: World, request: PageRequest, path: str, category: int | None) -> Page:
     page = whole_number(request.query.get("page"), 0)
-    posts = [post for post in world.most_active() if category in (None, _IDS[post.topic])]
+    posts = [post for post in most_active(world) if category in (None, _IDS[post.topic])]
     posts.sort(key=lambda post: not post.notice)
     start = page * TOPICS_A_PAGE
     topics: dict[str, object] = {"topics": [_listed(post) for post in posts[start : start + TOPICS_A_PAGE]]}

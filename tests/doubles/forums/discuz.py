@@ -8,7 +8,7 @@ import re
 from functools import partial
 from typing import Any
 
-from forums.forum_page import render
+from forums.forum_page import most_active, render
 from samples.replica.page import Page, PageRequest, figure, last_page, sheet, whole_number
 from samples.replica.world import Answer, Post, World
 from schemas.ids import digest
@@ -81,7 +81,7 @@ def respond(world: World, request: PageRequest, charset: str) -> Page | None:
 def _forum(world: World, fid: int, page: int, rewritten: bool) -> dict[str, Any]:
     if fid not in BOARDS:
         return _message("抱歉，指定的版块不存在")
-    posts = [post for post in world.most_active() if board_of(post) == fid]
+    posts = [post for post in most_active(world) if board_of(post) == fid]
     normal = [post for post in posts if not post.notice]
     return {
         **_page(BOARDS[fid], None, fid, page, last_page(len(normal), THREADS_A_PAGE)),

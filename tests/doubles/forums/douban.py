@@ -7,7 +7,7 @@ invented, stand behind the times.
 
 import re
 
-from forums.forum_page import render
+from forums.forum_page import most_active, render
 from samples.replica.page import Page, PageRequest, Person, html_page, person, whole_number
 from samples.replica.world import Answer, Post, World
 
@@ -36,7 +36,7 @@ def respond(world: World, request: PageRequest) -> Page | None:
     start = whole_number(request.query.get("start"), 0)
     values = {"request": request, "start": start, "topic_id": topic_id, "comment_id": comment_id, "member": _member}
     if match := _LIST.fullmatch(request.path):
-        posts = sorted(world.most_active(), key=lambda post: not post.notice)
+        posts = sorted(most_active(world), key=lambda post: not post.notice)
         shown = posts[start : start + TOPICS_A_PAGE]
         values |= {"post": None, "posts": shown, "name": match[1], "size": TOPICS_A_PAGE, "total": len(posts)}
         return html_page(render("douban", **values))

@@ -7,7 +7,7 @@ from typing import Any
 
 import samples.replica.page
 from samples.replica.page import Page, local
-from samples.replica.world import Answer
+from samples.replica.world import Answer, Post, World
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -61,3 +61,8 @@ def json_page(value: object, status: int = 200) -> Page:
 def hidden(answer: Answer) -> bool:
     """Whether forums hide this answer (its writer was banned, or a moderator hid it): one of forty-one."""
     return answer.number % 41 == 7
+
+
+def most_active(world: World) -> list[Post]:
+    """All posts, the one with the latest post or answer first: how forums order their lists."""
+    return sorted(world.newest(), key=lambda post: (post.active_at, post.number), reverse=True)

@@ -6,7 +6,7 @@
 import re
 from html import escape
 
-from forums.forum_page import hidden, iso, json_page
+from forums.forum_page import hidden, iso, json_page, most_active
 from samples.replica.page import Page, PageRequest, last_page, person, sheet, whole_number
 from samples.replica.world import Answer, Post, World
 
@@ -42,7 +42,7 @@ def respond(world: World, request: PageRequest) -> Page | None:
 
 def _list(world: World, request: PageRequest) -> Page:
     page = max(1, whole_number(request.query.get("page")))
-    posts = sorted(world.most_active(), key=lambda post: not post.notice)
+    posts = sorted(most_active(world), key=lambda post: not post.notice)
     return json_page(
         {
             **CATEGORY,

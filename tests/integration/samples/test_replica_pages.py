@@ -105,7 +105,7 @@ def test_robots_txt_is_its_own(replica, fetch):
 
 def test_from_the_command_line_it_prints_its_address_and_ends_in_order():
     code = "import runpy, socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); port = s.getsockname()[1]; s.close(); "
-    code += "import sys; sys.argv = ['replica', '--port', str(port), '--posts', '3']; "
+    code += "import sys; sys.argv = ['replica', '--port', str(port)]; "
     code += "runpy.run_module('samples.replica', run_name='__main__')"
     with subprocess.Popen(
         [sys.executable, "-u", "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True

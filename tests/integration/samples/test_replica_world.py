@@ -6,11 +6,12 @@ from itertools import pairwise
 from statistics import mean
 
 import pytest
-from forums.forum_page import discuz_exact, discuz_time, iso
+from forums.forum_page import discuz_exact, discuz_time, iso, most_active
+from invented_posts import InventedWorld, invent
 from troubled_replica import Replica
 
 from samples.replica.page import xinli001_time
-from samples.replica.world import SAMPLES, World, invent, read_posts
+from samples.replica.world import SAMPLES, read_posts
 from schemas.taxonomy import TAXONOMY
 
 NOW = datetime(2025, 5, 27, 4, tzinfo=UTC)
@@ -36,7 +37,7 @@ def test_an_invented_post_follows_from_its_seed_and_number_alone(invented):
     assert (again.title, again.description) == (invented[17].title, invented[17].description)
     assert [a.text for a in again.coming] == [a.text for a in invented[17].coming]
     assert invent(1, 17, NOW).description != again.description
-    few, many = World([], NOW, invented=20), World([], NOW, invented=60)
+    few, many = InventedWorld([], NOW, invented=20), InventedWorld([], NOW, invented=60)
     texts = {post.key: (post.posted_at, post.description) for post in many.newest()}
     assert all(texts[post.key] == (post.posted_at, post.description) for post in few.newest())
 
@@ -65,13 +66,13 @@ def test_figures_are_near_those_of_a_public_sample(invented):
 
 
 def test_numbers_ascend_with_time_and_the_most_active_post_leads_the_forums():
-    world = World(read_posts(), NOW, invented=200)
+    world = InventedWorld(read_posts(), NOW, invented=200)
     newest = world.newest()
     assert [post.number for post in newest] == list(range(len(newest), 0, -1))
     assert all(a.posted_at >= b.posted_at for a, b in pairwise(newest))
     answers = sorted((a.number, a.posted_at) for post in newest for a in post.answers)
     assert all(a[1] <= b[1] for a, b in pairwise(answers))
-    active = [post.active_at for post in world.most_active()]
+    active = [post.active_at for post in most_active(world)]
     assert active == sorted(active, reverse=True)
 
 

@@ -82,7 +82,7 @@ def test_a_new_lexicon_counts_and_so_does_its_name_but_neither_times_nor_order(t
 
 RESTS_ON = {
     "clean_posts": ["text/lexicons/risk.toml", "text/keys.py", "../schemas/posts.py"],
-    "unique": ["dedup/merge.py", "split/splits.py", "text/keys.py"],
+    "unique": ["dedup/unique.py", "split/splits.py", "text/keys.py"],
     "sampled_turns": ["split/gaussian.py", "../schemas/ids.py"],
     "grpo_ecot": ["trainsets/prompts/ecot.md", "trainsets/prompt_sets.py", "llm/prompts.py"],
     "grpo_cer": ["trainsets/prompts/cer.zh.md", "../schemas/labels.py"],

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.dedup.merge import dialogue_clusters, merge_dialogues, merge_posts, post_clusters
+from pipelines.dedup.unique import dialogue_clusters, merge_dialogues, merge_posts, post_clusters
 from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.text import keys
 from schemas.dialogues import CleanDialogues

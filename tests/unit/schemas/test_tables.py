@@ -58,7 +58,6 @@ DESIGNED = {
     "rm_unified": _MESSAGES,
     "rm_triplets": "query positive negative kind split variant",
     "rollouts": "step prompt output rewards judge",
-    "evaluations": "metric value mode model",
     "dropped": "row_id stage reason detail",
 }
 NESTED = {
