@@ -118,8 +118,10 @@ class InventedWorld(World):
     def __init__(
         self, posts: Iterable[Post], now: datetime | None = None, *, invented: int = 0, days: float = 14
     ) -> None:
-        super().__init__(posts, now)
+        super().__init__([], now)
         self._n_invented = 0
+        for post in posts:
+            self.add(post)
         for _ in range(invented):
             # From the index alone, not from how many there are: more posts move none.
             share = random.Random(f"0\x1ftime\x1f{self._n_invented}").random()
