@@ -19,6 +19,7 @@ Preference = Literal["first", "second", "both", "neither"]
 PREFERENCES: tuple[Preference, ...] = get_args(Preference)
 MATCHING: tuple[Preference, ...] = ("second", "both")
 NEGATIVES = ("mismatched_emotion", "generic", "other_answer")
+# In the order of `pipelines.text.pii.placeholders`.
 PII_KINDS = (
     *("phone", "qq", "wechat", "email", "id_card", "bank_card", "licence_plate", "url", "account"),
     *("name", "school", "employer", "hospital", "address"),

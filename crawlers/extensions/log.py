@@ -59,4 +59,6 @@ class QuietLogs(LogFormatter):
         """The line of a post on which a pipeline, of somebody's own, failed."""
         return {"level": logging.ERROR, "msg": "Error processing %(post)s", "args": {"post": item["post_id"]}}
 
-    dropped = scraped  # type: ignore[assignment]
+    def dropped(self, item: Any, *_: object) -> LogFormatterResult:
+        """The line of a post that a pipeline, of somebody's own, dropped."""
+        return {"level": logging.WARNING, "msg": "Dropped %(post)s", "args": {"post": item["post_id"]}}

@@ -4,7 +4,7 @@ Thin: `flow.stages` does it. Checked are the schema's rules, and rows in = rows 
 made by asking, that answers alone have not halved it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -52,12 +52,18 @@ def _spec(table: str, group: str, parents: tuple[str, ...] = (), code: str | Non
     )
 
 
-def _result(version: Version, home: HomeResource) -> dg.MaterializeResult[None]:
-    return dg.MaterializeResult(
-        asset_key=version.table,
-        data_version=dg.DataVersion(version.version),
-        metadata=describe(version, home.store()),
-    )
+def _result(version: Version, metadata: Mapping[str, Any]) -> dg.MaterializeResult[None]:
+    data_version = dg.DataVersion(version.version)
+    return dg.MaterializeResult(asset_key=version.table, data_version=data_version, metadata=metadata)
+
+
+def _described(version: Version, home: HomeResource, instance: dg.DagsterInstance) -> Mapping[str, Any]:
+    """The metadata of a version that stands: those of its last event, for to describe it costs reading it."""
+    event = instance.get_latest_materialization_event(dg.AssetKey(version.table))
+    last = event.asset_materialization if event else None
+    if last is not None and (last.tags or {}).get("dagster/data_version") == version.version:
+        return last.metadata
+    return describe(version, home.store())
 
 
 def _import_asset(table: str) -> dg.AssetsDefinition:
@@ -77,7 +83,7 @@ def _import_asset(table: str) -> dg.AssetsDefinition:
                 data_set=context.partition_key,
                 mapping=Path(config.mapping) if config.mapping else None,
             )
-        yield _result(version, home)
+        yield _result(version, describe(version, home.store()))
         yield _check_schema(version.table, home.store(), version.partition)
         dropped = sum(rows for reason, rows in version.manifest.reasons.items() if reason.startswith("record: "))
         records = Reconciliation("record", version.manifest.runs[-1].note["records"], version.rows, dropped)
@@ -114,7 +120,7 @@ def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
             raise
         store = home.store()
         for table in stage.tables:
-            there = store.pointer(table) is not None
+            there = table not in home.left and store.pointer(table) is not None
             yield _checked(table, "size", True, **({"rows": store.version(table).rows} if there else _NEVER_MADE))
 
     return asked
@@ -137,11 +143,14 @@ def _made(
     elif not outcome.ran:
         context.log.info("up to date: the version stands")
     for version in outcome.versions:
-        yield _result(version, home)
+        described = describe(version, home.store()) if outcome.ran else _described(version, home, context.instance)
+        yield _result(version, described)
     # What waits fails no run: what needs it waits as well, and all else is made.
-    for table in set(stage.tables) - {version.table for version in outcome.versions}:
-        yield dg.MaterializeResult(asset_key=table, metadata={"state": f"never made: it waits {outcome.waits}"})
+    there = {version.table for version in outcome.versions}
+    for table in (table for table in stage.tables if table not in there):
+        yield dg.MaterializeResult(asset_key=table, metadata={"state": f"not to be read: it waits {outcome.waits}"})
     if home.report is not None:
+        home.left.update(() if outcome.ran else stage.tables)
         home.report(outcome)
 
 
@@ -150,7 +159,7 @@ _CHECKS = {
     "reconciliation": "rows in = rows kept + rows dropped",
     "size": "answers alone have not halved it: else the version before stays",
 }
-_NEVER_MADE = {"state": "never made"}  # of a table that waits there is nothing to check
+_NEVER_MADE = {"state": "never made, or left as it stood"}  # of a table that waits there is nothing to check
 
 
 def _check_specs(table: str, *names: str) -> list[dg.AssetCheckSpec]:
@@ -168,7 +177,7 @@ def _checks(stage: Stage, table: str) -> dg.AssetChecksDefinition:
     @dg.multi_asset_check(name=f"{table}_checks", specs=_check_specs(table, *names))
     def check(home: dg.ResourceParam[HomeResource]) -> Iterator[dg.AssetCheckResult]:
         store = home.store()
-        if store.pointer(table) is None:
+        if table in home.left or store.pointer(table) is None:
             yield from (_checked(table, name, True, **_NEVER_MADE) for name in names)
             return
         yield _check_schema(table, store)

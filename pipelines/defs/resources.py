@@ -25,6 +25,7 @@ class HomeResource:
         self, path: str | Path | None = None, runner: Runner | None = None, report: Report | None = None
     ) -> None:
         self._path, self._runner, self.report = path, runner, report
+        self.left: set[str] = set()  # tables that a command's run has left as they stood: there is nothing to check
 
     @property
     def folder(self) -> Path:

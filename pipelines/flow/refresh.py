@@ -87,10 +87,10 @@ def refresh(
                 done(runner.refresh(stage))
         if run is not None and due:
             run(runner, due, done)
-            return outcomes
-        for stage in due:
-            done(runner.refresh(stage))
-    return outcomes
+        else:
+            for stage in due:
+                done(runner.refresh(stage))
+    return sorted(outcomes, key=lambda outcome: stages.index(outcome.stage))
 
 
 def estimates(

@@ -109,7 +109,8 @@ class InvalidReplies:
 
     def require(self, models: Iterable[str] | None = None) -> None:
         """Raises TooManyInvalid for the first of the models, all where none are named, that is beyond the limit."""
-        for model in self._by_model if models is None else self._by_model.keys() & set(models):
+        wanted = self._by_model if models is None else [model for model in models if model in self._by_model]
+        for model in wanted:
             if (excess := self._by_model[model].excess) is None:
                 continue
             [(detail, _)] = self._details[model, excess.kind].most_common(1)

@@ -66,8 +66,7 @@ def with_topics(posts: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
 
 def c_agreement(candidates: pl.DataFrame, turns: pl.DataFrame) -> PaperTable:
     """How far candidates agree with the labels of their sources (`agreement`)."""
-    lines = agreement(candidates, turns)
-    rows = lines.with_columns(pl.col("agreeing", "kappa").round(2)).rows()
+    rows = [(*row[:4], _rounded(row[4]), row[5], _rounded(row[6])) for row in agreement(candidates, turns).iter_rows()]
     return PaperTable(
         "C: candidates beside the labels of their sources",
         ("source", "model", "field", "labelled", "agreeing", "with one label", "kappa"),

@@ -1,4 +1,4 @@
-"""What the engines have in common: a page, escaping, people, and times as the sites write them."""
+"""A page of a replica, escaping, people, and times as the site writes them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

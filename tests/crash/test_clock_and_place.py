@@ -47,6 +47,7 @@ def test_the_versions_follow_from_the_rows_and_from_nothing_else(sample_home, tm
     home_with(sample_home, home, ["imported_dialogues"])
     link.symlink_to(home)
     done(link, *IMPORT_POSTS, **ELSEWHERE, **behind)
+    done(link, "refresh", "--select", "clean_posts", **ELSEWHERE, **behind)
     path = {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'doubles'}"}
     done(link, *GROUPS, program=(sys.executable, "-c", REFRESH), **path, **ELSEWHERE, **behind)
     assert len(current(home)) > 8

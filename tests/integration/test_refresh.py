@@ -4,17 +4,20 @@ import multiprocessing
 import os
 import shutil
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from fake_model import FakePool
 from older_home import manifest_of, rewrite, say
 
+from pipelines.defs.instance import instance
+from pipelines.defs.running import run_stages
 from pipelines.errors import Busy, DamagedVersion, NewerHome, OlderSchema, RequestError, UnknownName
 from pipelines.flow.refresh import budget_name, chosen, refresh
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
-from pipelines.settings import Settings
+from pipelines.settings import Filters, Settings
 from pipelines.store import Store
 
 
@@ -127,6 +130,26 @@ def test_a_damaged_table_of_questions_stops_no_refresh(home, file):
     assert made.ran
     assert [version.table for version in made.versions] == ["topics"]
     assert not refreshed(home, "topics")["topics"].ran
+
+
+@pytest.mark.drill("damage")
+def test_in_a_run_of_dagster_what_waits_stops_nothing_and_what_is_up_to_date_costs_nothing(home, monkeypatch):
+    """All stages that come after one that is due stand in the run of a command: each is made, or left, in its turn."""
+    described = []
+    monkeypatch.setattr("pipelines.defs.assets.describe", lambda version, _: described.append(version.table) or {})
+    for damaged in (home / "data" / "topics").glob("*/manifest.json"):
+        damaged.write_text("{", encoding="utf-8")
+    first, second = (
+        refresh(home, Settings(filters=Filters(max_post_chars=most)), run=partial(run_stages, home))
+        for most in (19_999, 19_998)
+    )
+    assert [outcome.stage for outcome in first] == list(STAGES)
+    assert "gongqing refresh --provider" in next(one.waits for one in first if one.stage.name == "topics")
+    made = [outcome.stage.name for outcome in second if outcome.ran]
+    assert sorted(described[-2:]) == sorted(made) == ["clean_dialogues", "clean_posts"]
+    assert len(described) == len(set(described)) + 2, "in the second run nothing but what it made"
+    with instance(home) as standing:
+        assert [run.is_success for run in standing.get_runs()] == [True, True]
 
 
 def _flip(file: Path) -> None:

@@ -207,8 +207,8 @@ class LedgerFile:
             ) from error
 
     def _ours(self, error: sqlite3.Error) -> LedgerError:
-        code, room = getattr(error, "sqlite_errorcode", 0) & 0xFF, os.statvfs(self.path.parent)
-        if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and room.f_bavail * room.f_frsize < 1 << 16):
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and self._is_full()):
             return LedgerFull(
                 "no room left for the ledger: what was to be written is not there",
                 where=self.path,
@@ -221,6 +221,10 @@ class LedgerFile:
         return LedgerError(
             f"the ledger cannot be used: {error}", where=self.path, hint="look at the file's rights and its disk"
         )
+
+    def _is_full(self) -> bool:
+        room = os.statvfs(self.path.parent)
+        return room.f_bavail * room.f_frsize < 1 << 16
 
     def check(self) -> None:
         """Reads everything. Raises DamagedLedger where a page or a sum is wrong. Minutes for a large file."""

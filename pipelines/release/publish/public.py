@@ -152,23 +152,22 @@ class _Publisher:
         row_id: str = row["row_id"]
         source = row_id.partition(":")[0]
         owner = self.private.owner(row_id)
+        if owner is None and source not in self._sources:
+            return self._leave_out(config, "the text that they were made from is not in this home", row_id)
+        if owner is not None and row.get("variant") in ("R", "P"):
+            return self._leave_out(config, "they are rewrites of texts that may not be published", row_id)
         own = None if owner is None else self._own_runs(owner)
         public = _changed(row, lambda text: self._without_runs(text, own), prompt=self._prompt)
-        reason = ""
-        if owner is None and source not in self._sources:
-            reason = "the text that they were made from is not in this home"
-        elif owner is not None and row.get("variant") in ("R", "P"):
-            reason = "they are rewrites of texts that may not be published"
-        elif any(map(self.private.repeated_folded, _texts(public))):
-            reason = "they repeat such texts in other marks or in the other script"
-        if reason:
-            self._left_out[config, reason].append(row_id)
-            return None
+        if any(map(self.private.repeated_folded, _texts(public))):
+            return self._leave_out(config, "they repeat such texts in other marks or in the other script", row_id)
         withheld = public != row
         self.rows[source] += 1
         if withheld:
             self._withheld[config].append(row_id)
         return {**public, WITHHELD: withheld}
+
+    def _leave_out(self, config: str, reason: str, row_id: str) -> None:
+        self._left_out[config, reason].append(row_id)
 
     def _without_runs(self, text: str, own: Runs | None) -> str:
         """A text without the runs of any private text, and then without the shorter ones of its own row's."""

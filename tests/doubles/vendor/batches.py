@@ -127,6 +127,8 @@ class Batches:
         if sent.get("purpose") != b"batch":
             return _error(400, "purpose")
         told = self._file(sent["file"], "batch", name)
+        if how == "late":  # somebody on the way gave up
+            return _error(408, "timeout")
         if how == "unheard":
             assert request.transport is not None
             request.transport.abort()

@@ -10,6 +10,7 @@ from crawl_runs import NOW, ROOT, command, crawl, environment, site_file
 from tiny_site import HTML, TinySite
 from troubled_replica import Replica
 
+from crawlers import settings
 from crawlers.extensions.fence import outside
 
 _MOST = 400 << 20  # bytes in memory, of which Python and Scrapy take about a hundred million
@@ -92,3 +93,7 @@ def test_malformed_json_is_an_error_and_no_crash(tmp_path, body):
         run = crawl(tmp_path / "job", site.url, source=site_file(tmp_path, "discourse"), code=1)
     assert run.summary["finish_reason"] in ("unknown_layout", "list_failed")
     assert "Traceback" not in run.log
+
+
+def test_no_handler_for_files_is_even_there():
+    assert dict.fromkeys(("file", "data", "s3", "ftp")) == settings.DOWNLOAD_HANDLERS

@@ -22,6 +22,7 @@ from openai import AsyncOpenAI
 
 from pipelines.errors import BudgetSpent, HostRefused, LedgerBusy, RequestError, UnknownName
 from pipelines.llm.cost import worst_case
+from pipelines.llm.ledger.batches import Batches
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Call, InProgress, Recorded
 from pipelines.llm.money import NANO, amount
@@ -347,8 +348,9 @@ def test_a_batch_that_somebody_waits_for_is_not_given_up(tmp_path):
         assert first.batches.give_up(planned.batch.id) == 1
 
 
-def test_a_batch_whose_making_nobody_heard_of_is_found_and_not_made_again(host, ledger):
-    host.switch(creates=["unheard"], hidden=0.15)
+@pytest.mark.parametrize("how", ["unheard", "late"])
+def test_a_batch_whose_making_nobody_heard_of_is_found_and_not_made_again(host, ledger, how):
+    host.switch(creates=[how], hidden=0.15)
     found = asked(host, ledger, calls(range(10)))
     assert all(isinstance(one, Recorded) for one in found.values())
     assert len(host.batches) == 1
@@ -543,3 +545,11 @@ def test_lines_of_results_that_cannot_be_read_are_counted_and_no_error(caplog):
     unread = (b"{not json", b"[]", b'"custom_id"', b'{"custom_id": []}', b"[" * 100_000)
     assert results([b'{"custom_id": "a", "response": "x\\u2028y"}', *unread]).keys() == {"a"}
     assert "5 lines of a batch's results cannot be read" in caplog.text
+
+
+def test_the_ledger_is_not_asked_line_by_line_for_what_a_batch_has_sent(host, ledger, monkeypatch):
+    """Between two answers it would wait for the disk, and no group of answers would share a flush."""
+    read, groups = Batches.payloads, []
+    monkeypatch.setattr(Batches, "payloads", lambda *args: groups.append(read(*args)) or groups[-1])
+    asked(host, ledger, calls(range(40)))
+    assert [len(group) for group in groups] == [40]

@@ -8,7 +8,7 @@ from asking_tools import asking, ledger_of, llm_for, question, questions, vendor
 
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.llm.factory import open_client
-from pipelines.llm.providers.replay import record
+from pipelines.llm.providers.replay import _response, record
 
 
 @pytest.fixture(scope="module")
@@ -100,3 +100,10 @@ def test_a_ledger_without_answers_is_no_file_of_recordings(tmp_path):
         record(ledger, path, ["topics"])
     assert "gongqing refresh --provider openai" in caught.value.hint
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"cost": NaN}', b'{"cost": 1e999}', b'{"said": "\\ud800"}', b"[" * 9999, b'{"half', b"3"]
+)
+def test_a_body_that_no_json_can_hold_is_recorded_as_unreadable(body):
+    assert _response(body) == {"unreadable": body.decode()}

@@ -208,3 +208,10 @@ def test_another_encoder_fits_again(standing: pl.DataFrame, model: Path):
 def test_a_folder_without_a_model_stops_the_work(tmp_path: Path):
     with pytest.raises(RequestError, match="no sentence-transformers model"):
         personas(profiles(*crowd()), NONE, Rewrite(encoder=tmp_path, least_similarity=0.5), 0)
+
+
+def test_a_persona_that_is_gone_moves_no_other(standing):
+    before = personas(profiles(*crowd()), standing, SETTINGS, 0)[1]
+    fits, after = personas(profiles(*crowd()[1:]), standing, SETTINGS, 0)
+    assert fits.equals(standing)
+    assert after.equals(before.filter(pl.col("persona_id") != "s:bold0/seeker"))

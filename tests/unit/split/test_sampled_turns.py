@@ -127,3 +127,10 @@ def test_whatever_was_said_every_round_is_drawn_or_accounted_for(drawn: list[lis
         assert (said[length]["role"], said[length]["text"]) == ("supporter", row["reference"])
     per_dialogue = dict(kept.group_by("dialogue_id").len().iter_rows())
     assert per_dialogue == {row["dialogue_id"]: min(wanted, row["n_rounds"]) for row in rows}
+    assert sample_turns(frame, Sampling(n_samples=wanted), seed)[0].equals(kept)
+
+
+def test_the_seed_decides():
+    frame = unique_dialogues(*(dialogue(n, *long(12)) for n in range(30)))
+    one, other = (sample_turns(frame, seed=seed)[0].select("dialogue_id", "round") for seed in (0, 1))
+    assert not one.equals(other)

@@ -317,3 +317,18 @@ def test_a_new_group_says_when_it_was_first_seen_and_an_old_one_keeps_saying_it(
     assert given_at == {"g1": "then", "g2": "then", "g3": "then", given.groups["b"]: "now"}
     assert give({}).splits.is_empty()
     assert give({}, TWO).splits.equals(TWO)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(1, 9), max_size=30), st.integers(0, 20), st.integers(0, 10), st.integers(0, 5))
+def test_large_groups_never_pass_a_number(heights: list[int], test: int, validation: int, seed: int):
+    rows = {f"r{group}_{n}": [f"t:{group}"] for group, height in enumerate(heights) for n in range(height)}
+    given = give(rows, wanted=sizes(test=test, validation=validation), seed=seed)
+    counted = Counter(splits_of(given).values())
+    assert counted["test"] <= test
+    assert counted["validation"] <= validation
+    # What is left to train would not have fitted.
+    split = splits_of(given)
+    left = [height for group, height in enumerate(heights) if split[f"r{group}_0"] == "train"]
+    assert all(height > test - counted["test"] for height in left)
+    assert all(height > validation - counted["validation"] for height in left)

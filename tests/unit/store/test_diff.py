@@ -9,6 +9,7 @@ from store_rows import TABLE, groups
 
 from pipelines.store import Store
 from pipelines.store.forms import diff
+from schemas.tables import TABLES
 
 KEY = ["row_id", "round"]
 SCHEMA = {
@@ -70,3 +71,11 @@ def test_versions_are_compared_by_the_key_of_their_table(store: Store) -> None:
     assert found.removed["group_id"].to_list() == ["g00003"]
     assert found.changed.rows() == [("g00001", ["given_at"])]
     assert store.diff(TABLE, after.version, after.version).empty
+
+
+def test_partitions_are_compared_one_by_one(store: Store) -> None:
+    rows = TABLES["imported_posts"].sample(4)
+    before = store.write("imported_posts", rows.head(3), partition="a b")
+    after = store.write("imported_posts", rows, partition="a b")
+    found = store.diff("imported_posts", before.version, after.version, "a b")
+    assert (found.added.height, found.removed.height, found.changed.height) == (1, 0, 0)

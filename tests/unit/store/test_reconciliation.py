@@ -10,10 +10,12 @@ from schemas.table import Dropped
 
 
 def test_the_error_names_the_table_and_only_the_units_that_are_wrong():
+    units = (("post", 3, 2, 1), ("answer", 9, 5, 3), ("reply", 2, 2, 1))
     with pytest.raises(Unaccounted) as caught:
-        require_balance("clean_posts", [Reconciliation("post", 3, 2, 1), Reconciliation("answer", 9, 5, 3)])
+        require_balance("clean_posts", [Reconciliation(*unit) for unit in units])
     assert "clean_posts" in str(caught.value)
     assert "answer: 9 in, 5 kept, 3 dropped" in str(caught.value)
+    assert "reply: 2 in, 2 kept, 1 dropped" in str(caught.value)
     assert "post: 3" not in str(caught.value)
 
 

@@ -283,8 +283,8 @@ def test_rows_that_break_their_schema_are_refused_and_not_quoted(store: Store, b
 
 def test_not_a_number_is_no_figure(store: Store) -> None:
     for value in (float("nan"), float("inf")):
-        with pytest.raises(InvalidRows, match="evaluations"):
-            store.write("evaluations", sample("evaluations").with_columns(value=pl.lit(value)))
+        with pytest.raises(InvalidRows, match="rewrite_drafts"):
+            store.write("rewrite_drafts", sample("rewrite_drafts").with_columns(similarity=pl.lit(value)))
 
 
 # Verifying

@@ -141,3 +141,11 @@ def test_what_is_no_column_of_texts_is_refused(other, message: str):
     """The characters of a single text would be read as texts, each too short to hold anything."""
     with pytest.raises(RequestError, match=message):
         column(other)
+
+
+@LAW
+@given(st.lists(st.sampled_from(["我", "难过", "abc", "，", "😀"])), st.data())
+def test_white_space_anywhere_changes_nothing(words: list[str], data: st.DataObject):
+    gaps = [data.draw(st.text(" \n\t\r\u3000\u00a0\u200b\ufeff", max_size=3)) for _ in words]
+    spaced = "".join(word + gap for word, gap in zip(words, gaps, strict=True))
+    assert measured(spaced) == measured("".join(words))

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -492,3 +493,15 @@ def test_no_room_to_make_one(small_disk):
     with Ledger(small_disk / "ledger.sqlite") as ledger:
         assert isinstance(run(ask(ledger, 1)), Recorded)
         ledger.check()
+
+
+def test_two_sessions_spend_to_the_cap_and_no_nano_beyond(path):
+    async def begun(sessions, budget):
+        calls = (sessions[n % 2].begin(call(n), reserve=10, budget=budget) for n in range(300))
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    with Ledger(path) as one, Ledger(path) as two:
+        results = run(begun((one, two), opened(one, 1007).id))
+        assert Counter(map(type, results)) == {Attempt: 100, BudgetSpent: 200}
+        assert one.budget("refresh").held == 1000
+        one.check()

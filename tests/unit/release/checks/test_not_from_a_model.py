@@ -7,7 +7,7 @@ from released_rows import few_rows
 from unique_rows import post
 
 from pipelines.release.assemble import CHECKS, STRICT, findings
-from pipelines.release.checks.no_model import not_from_a_model, unjudged
+from pipelines.release.checks.no_model import ancestors, not_from_a_model, unjudged
 from pipelines.release.checks.released import Released
 from pipelines.settings import Settings
 from pipelines.store import Store
@@ -61,3 +61,10 @@ def test_strict_refuses_them(strict, severity, monkeypatch):
     monkeypatch.setattr("pipelines.release.assemble.CHECKS", (unjudged,))
     (found,) = findings(few_rows(DOUBTED, split_of={"g1": "train"}), strict=strict)
     assert found.severity == severity
+
+
+def test_a_table_comes_from_its_parents_and_theirs(released):
+    assert ancestors(released, "grpo_cer") >= {"sampled_turns", "splits", "coherent_dialogues", "unique_dialogues"}
+    assert ancestors(released, "grpo_ecot") >= {"topics", "unique_posts", "clean_posts"}
+    assert "coherent_dialogues" not in ancestors(released, "grpo_ecot")
+    assert ancestors(released, "imported_posts") == set()

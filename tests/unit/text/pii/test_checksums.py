@@ -43,3 +43,17 @@ def test_no_numbers_are_no_trouble():
     assert is_id_card(empty).is_empty()
     assert passes_luhn(empty).is_empty()
     assert not passes_luhn(pl.Series(["", "12a", "1" * 20])).any()
+
+
+def check_digit_by_hand(stem: str) -> str:
+    """ISO 7064 MOD 11-2, digit by digit."""
+    total = 0
+    for digit in stem:
+        total = (total + int(digit)) * 2 % 11
+    return "0123456789X"[(12 - total) % 11]
+
+
+def test_the_check_digit_is_that_of_the_standard():
+    stems = [f"440524{year}0101{number:03}" for year in range(1900, 2100, 7) for number in range(0, 1000, 37)]
+    cases = {stem + last: last == check_digit_by_hand(stem) for stem in stems for last in "0123456789X"}
+    assert is_id_card(pl.Series(list(cases))).to_list() == list(cases.values())
