@@ -202,9 +202,8 @@ def _post(url: str) -> re.Match[str] | None:
 
 
 def _person(node: Node, css: str, what: str) -> tuple[str | None, str]:
-    """The id of a user and their role; an anonymous one has a link that leads nowhere.
-
-    A link to /expert/ is a counsellor's as the site has it. No licence follows from it.
+    """The id of a user and their role; an anonymous one has a link that leads nowhere. A link to /expert/ is a
+    counsellor's as the site has it. No licence follows from it.
     """
     person = guard.one_person(node, css, _PERSON, what)
     if not person:

@@ -243,9 +243,8 @@ class ForumSpider(Spider):
             raise CloseSpider("too_many_lost")
 
     def _take(self, draft: Draft, page: PostPage, response: Response) -> bool:
-        """Takes a page into the draft; gives whether the post is one of the window.
-
-        Raises PageError for a first page without its question, or with another one.
+        """Takes a page into the draft; gives whether the post is one of the window. Raises PageError for a first page
+        without its question, or with another one.
         """
         if page.question is not None:
             draft.n_answers = draft.listed.n_answers if page.n_answers is None else page.n_answers
@@ -474,9 +473,8 @@ class ForumSpider(Spider):
         self._lock.close()
 
     def _seen(self) -> Iterator[dict[str, object]]:
-        """What the next crawl is to know.
-
-        A post that was never read has no fingerprint: it stays new. One that could not be read has that of the failure.
+        """What the next crawl is to know. A post that was never read has no fingerprint: it stays new. One that could
+        not be read has that of the failure.
         """
         for source_id in dict.fromkeys((*self._listed, *self._had)):
             known = self._had.get(source_id) or self.options.seen.get(source_id) or Known(None, None, None)

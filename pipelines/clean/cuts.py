@@ -70,9 +70,8 @@ def _cut(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _marked(answers: pl.DataFrame) -> pl.DataFrame:
-    """One row a clause, with whether it is to be `cut`: a claim, or what directly follows one and goes on with it.
-
-    A `block` begins with each clause that is neither, so that what is cut of a block is its end.
+    """One row a clause, with whether it is to be `cut`: a claim, or what directly follows one and goes on with it. A
+    `block` begins with each clause that is neither, so that what is cut of a block is its end.
     """
     patterns = _patterns()
     words = pl.col("words")
@@ -109,10 +108,8 @@ def _headed(clause: pl.Expr) -> pl.Expr:
 
 
 def _joined(marked: pl.DataFrame) -> pl.DataFrame:
-    """The texts without what was cut, in whole sentences.
-
-    A clause that was not the end of its sentence and now is gets the marks of that end; a word that hung on a claim
-    ("但是", "所以") goes with it.
+    """The texts without what was cut, in whole sentences. A clause that was not the end of its sentence and now is gets
+    the marks of that end; a word that hung on a claim ("但是", "所以") goes with it.
     """
     clause, cut = pl.col("clause"), pl.col("cut")
     marks = clause.str.extract(r"([。！？!?；;…～~\n]+)[^\p{L}\p{N}]*$").last().over("row", "block")

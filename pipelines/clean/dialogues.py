@@ -80,9 +80,8 @@ def _turns(dialogues: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_texts(dialogues: pl.DataFrame, cells: pl.DataFrame, pii: pl.DataFrame) -> pl.DataFrame:
-    """The dialogues with the cleaned texts in their places, `script` as they were written in, and `pii`.
-
-    `all_written` and `own_written` are what was written (see `cells.as_written`), by the seeker alone in the latter.
+    """The dialogues with the cleaned texts in their places, `script` as they were written in, and `pii`. `all_written`
+    and `own_written` are what was written (see `cells.as_written`), by the seeker alone in the latter.
     """
     fields = [field.name for field in dialogues.schema["turns"].inner.fields]  # type: ignore[attr-defined]
     written = cells.filter(pl.col("place") >= 0).select("group", "place", "stored", "written")

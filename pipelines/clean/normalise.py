@@ -241,7 +241,6 @@ def _without_stock_phrases(texts: pl.Series, *, traditional: bool = False) -> pl
 @cache
 def _stock_phrases(traditional: bool) -> tuple[str, str, str]:
     """The words without which there is no phrase; those that are a whole line or that no one says; those that end one.
-
     `traditional`: in both scripts, for what is a phrase after the conversion should be one before. Patterns of so many
     forms are slow, so they are for texts alone that hold a Traditional character.
     """

@@ -133,10 +133,9 @@ def _closed_up(line: Codes, n: int, traits: Traits) -> int:
 
 @kernel
 def _write(line: Codes, n: int, traits: Traits, of_chinese: bool, paper: bool, made: Codes) -> tuple[int, bool]:
-    """`line` with its white space and punctuation unified, into `made`: its length, and whether nothing has changed.
-
-    A line end is written before the next character, and a blank if neither that nor the last one is Chinese
-    punctuation; so none is left at an end.
+    """`line` with its white space and punctuation unified, into `made`: its length, and whether nothing has changed. A
+    line end is written before the next character, and a blank if neither that nor the last one is Chinese punctuation;
+    so none is left at an end.
     """
     m, i, run, lines, blank, last, settled = 0, 0, 0, 0, False, _LINE, True
     while i < n:

@@ -131,10 +131,9 @@ def _enter(text: _Text, n: int) -> int:
 
 @kernel
 def _similarity(ours: _Text, n: int, distinct: int, theirs: _Text, m: int, comparison: int, threshold: float) -> float:
-    """Jaccard similarity of a text of n characters whose shingles are entered with one of m that is read only.
-
-    Every comparison with the same `ours` needs a number of its own, from 0 on. Where the similarity is certain to be
-    below `threshold`, 0 may be returned instead.
+    """Jaccard similarity of a text of n characters whose shingles are entered with one of m that is read only. Every
+    comparison with the same `ours` needs a number of its own, from 0 on. Where the similarity is certain to be below
+    `threshold`, 0 may be returned instead.
     """
     our_characters, our_table, firsts, counted = ours.characters, ours.table, ours.firsts, ours.counted
     characters, table = theirs.characters, theirs.table

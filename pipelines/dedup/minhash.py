@@ -27,9 +27,8 @@ _WORD = ir.IntType(32)
 
 
 def _emit_first_word(_context: Any, w0: Any, w1: Any, w2: Any, w3: Any, w4: Any, w5: Any, w15: Any) -> Any:
-    """First word of the digest of a block whose words 0 … 5 and 15 are given and whose others are zero (uint32).
-
-    A shingle has at most 20 bytes: one block of SHA-1 (FIPS 180-4), with its length in word 15. Emitted instruction by
+    """First word of the digest of a block whose words 0 … 5 and 15 are given and whose others are zero (uint32). A
+    shingle has at most 20 bytes: one block of SHA-1 (FIPS 180-4), with its length in word 15. Emitted instruction by
     instruction: numba unrolls no loop, and a loop within would keep LLVM from taking several messages at a time.
     """
 
@@ -253,10 +252,9 @@ def _mix(hashes: Words, n: int) -> None:
 
 @part
 def _lower(hashes: Words, n: int, a: Words, b: Words, signature: Words) -> None:
-    """Lowers each value of `signature` to the smallest that its permutation gives of hashes 0 … n - 1.
-
-    Some hashes for all permutations, then the next: permutations lie side by side in a register, so that no minimum
-    has to be taken across one.
+    """Lowers each value of `signature` to the smallest that its permutation gives of hashes 0 … n - 1. Some hashes for
+    all permutations, then the next: permutations lie side by side in a register, so that no minimum has to be taken
+    across one.
     """
     for first in range(0, n, LANES):
         for p in range(signature.shape[0]):

@@ -104,9 +104,8 @@ def require_training_rows(made: dict[str, tuple[pl.DataFrame, pl.DataFrame]], si
 
 
 def _grouped(frame: pl.DataFrame, row_id: str, grouped: Grouped) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows with their `group_id`, and those in conflict, which would join groups of different splits.
-
-    A cluster whose middle was dropped may have rows in two splits: these are not one row.
+    """The rows with their `group_id`, and those in conflict, which would join groups of different splits. A cluster
+    whose middle was dropped may have rows in two splits: these are not one row.
     """
     split_of = dict(grouped.splits.select("group_id", "split").iter_rows())
     ids = pl.col(row_id)

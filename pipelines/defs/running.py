@@ -51,10 +51,9 @@ def close_killed_runs(home: Path) -> None:
 
 
 def _close_killed(home: Path, opened: dg.DagsterInstance) -> None:
-    """Runs of commands that were killed have failed, and hold no slot of a pool any more.
-
-    Dagster's daemon would see to that, and a command line has none: the next run would wait for ever. A run that
-    somebody starts again in the web UI has the tags of the first one, and a process of its own.
+    """Runs of commands that were killed have failed, and hold no slot of a pool any more. Dagster's daemon would see to
+    that, and a command line has none: the next run would wait for ever. A run that somebody starts again in the web UI
+    has the tags of the first one, and a process of its own.
     """
     for run in opened.get_runs(dg.RunsFilter(statuses=_UNDER_WAY)):
         host, _, process = run.tags.get(_PROCESS, "").rpartition(":")

@@ -204,9 +204,8 @@ class Runner:
 
     def _waits_for_budget(self, stage: Stage) -> str | None:
         """Why a stage that is stale is left: its questions cost money, and there is no budget, or nobody can tell who
-        is to answer them; None where it is not left.
-
-        What the ledger holds costs nothing: a stage that would only read there is made.
+        is to answer them; None where it is not left. What the ledger holds costs nothing: a stage that would only read
+        there is made.
         """
         try:
             provider = self.provider(stage)

@@ -108,9 +108,8 @@ def _fitted(vectors: Vectors, k: int, seed: int) -> tuple[Vectors, Indices]:
 
 
 def _k_means(vectors: Vectors, k: int, seed: int) -> tuple[Vectors, float]:
-    """The centres, `[k, d]`, and the sum of squared errors.
-
-    On one thread: several would add up in the order in which they finish, and the last digits would hang on that.
+    """The centres, `[k, d]`, and the sum of squared errors. On one thread: several would add up in the order in which
+    they finish, and the last digits would hang on that.
     """
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits

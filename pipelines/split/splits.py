@@ -152,10 +152,8 @@ def _conflicts(
 
 
 def _new_groups(exact: KeysOf, all_keys: KeysOf, rows: Iterable[str]) -> dict[str, list[str]]:
-    """Groups the rows that have no key of a known group, by the keys that they share.
-
-    A group is named by the first of its exact keys, a text where there is one: pseudonyms are others in each home, and
-    a split follows from the name.
+    """Groups the rows that have no key of a known group, by the keys that they share. A group is named by the first of
+    its exact keys, a text where there is one: pseudonyms are others in each home, and a split follows from the name.
     """
     rows = list(rows)
     parent: dict[str, str] = {}
@@ -179,10 +177,9 @@ def _new_groups(exact: KeysOf, all_keys: KeysOf, rows: Iterable[str]) -> dict[st
 
 
 def _allot(weights: Mapping[str, int], sizes: SplitSizes, taken: Counter[str], seed: int) -> dict[str, str]:
-    """A split for each new group; `weights` are its rows.
-
-    A share is drawn group by group, so that no other row can move it. A number is filled up in the order of the
-    draws, counting the rows that are there already and never passing it.
+    """A split for each new group; `weights` are its rows. A share is drawn group by group, so that no other row can
+    move it. A number is filled up in the order of the draws, counting the rows that are there already and never passing
+    it.
     """
     split_of: dict[str, str] = {}
     left = 1.0

@@ -82,10 +82,9 @@ def _own() -> pl.Expr:
 
 
 def _signed(posts: pl.DataFrame, label: str) -> pl.DataFrame:
-    """The posts with signs of `label`: `row`, `label`, whether the case is `clear`, and the signs as `detail`.
-
-    A case where enough kinds of signs are together, the one that it needs among them (with the one that makes it
-    `certain`, where there is such a one), and the writer says little of themselves.
+    """The posts with signs of `label`: `row`, `label`, whether the case is `clear`, and the signs as `detail`. A case
+    where enough kinds of signs are together, the one that it needs among them (with the one that makes it `certain`,
+    where there is such a one), and the writer says little of themselves.
     """
     rules = lexicon("relevance", __file__)[label]
     signs = {

@@ -74,10 +74,9 @@ def _shortest(words: Iterable[str]) -> set[str]:
 
 
 def _automaton(lists: list[set[str]]) -> tuple[Table, Table, Table, Table]:
-    """The automaton over characters.
-
-    `symbols` numbers the characters that stand in words, 0 for all others; `following` is the next state of each state
-    and symbol, negative (−1 − state) where a word ends; `list_of[begins[s] : begins[s + 1]]` are the lists it is of.
+    """The automaton over characters. `symbols` numbers the characters that stand in words, 0 for all others;
+    `following` is the next state of each state and symbol, negative (−1 − state) where a word ends; `list_of[begins[s]
+    : begins[s + 1]]` are the lists it is of.
     """
     alphabet = sorted({character for words in lists for word in words for character in word})
     symbols = np.zeros(CODES, np.int16)  # narrow, so that the tables stay in the cache

@@ -146,9 +146,8 @@ def make_sample(form: str, rng: random.Random) -> str:
 
 
 def _warm_up(model: Any, tokens: Any, prompts: Sequence[Messages], form: str, epochs: int, batch: int) -> None:
-    """Teach a model `SAMPLES` answers by cross-entropy on their tokens.
-
-    The answers of a step all belong to one prompt: it is long, they are short, and so it is read once for all.
+    """Teach a model `SAMPLES` answers by cross-entropy on their tokens. The answers of a step all belong to one prompt:
+    it is long, they are short, and so it is read once for all.
     """
     import torch
 

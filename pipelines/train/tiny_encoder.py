@@ -65,11 +65,10 @@ def make_encoder(paths: Sequence[Path], folder: Path, hidden: int) -> None:
 
 
 def _weigh(model: Any, shares: Sequence[float]) -> None:
-    """Let every token count by its share, 0 … 1, in a random direction.
-
-    The layer norm brings the vectors of all tokens to one length. So a token's direction has its share of that length,
-    and the rest lies in two places of opposite sign, which the norm then leaves out. The columns of the directions are
-    orthogonal: its rows then have less in common than rows that are merely random. Positions and types begin at 0.
+    """Let every token count by its share, 0 … 1, in a random direction. The layer norm brings the vectors of all tokens
+    to one length. So a token's direction has its share of that length, and the rest lies in two places of opposite
+    sign, which the norm then leaves out. The columns of the directions are orthogonal: its rows then have less in
+    common than rows that are merely random. Positions and types begin at 0.
     """
     import torch
 

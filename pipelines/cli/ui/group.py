@@ -113,7 +113,6 @@ def _end(group: int) -> None:
 
 def _is_at_work(group: int) -> bool:
     """Whether one of a group still runs. In a container nobody may ask how an orphan ended: it stays listed, as ended.
-
     Raises ProcessLookupError as soon as nobody is left.
     """
     os.killpg(group, 0)

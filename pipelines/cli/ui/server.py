@@ -200,10 +200,9 @@ def _in_address(host: str) -> str:
 
 @contextlib.contextmanager
 def _signals_handled(handler: Callable[[int, Any], None]) -> Iterator[None]:
-    """Signals that end a command go to `handler` in the block: SIGINT, SIGTERM, SIGHUP.
-
-    SIGINT also where a shell has it ignored, as for what it starts in the background: the processes that are started
-    here would ignore it too, and end by force alone.
+    """Signals that end a command go to `handler` in the block: SIGINT, SIGTERM, SIGHUP. SIGINT also where a shell has
+    it ignored, as for what it starts in the background: the processes that are started here would ignore it too, and
+    end by force alone.
     """
     ends = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup

@@ -76,9 +76,8 @@ def erase_from_file(path: Path, table: str, row_filter: RowFilter) -> int:
 
 
 def _journals(home: Path) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The name of each journal of a crawl and the posts in it, which stand in no table until they are collected.
-
-    A line that a killed crawl left unfinished is no post; nor is a damaged one.
+    """The name of each journal of a crawl and the posts in it, which stand in no table until they are collected. A line
+    that a killed crawl left unfinished is no post; nor is a damaged one.
     """
     for path in sorted(Home(home).crawl.glob("*/*/*/items.jsonl")):
         posts = [post for line in path.read_bytes().splitlines() if (post := _post(line))]

@@ -45,9 +45,8 @@ class Request:
 
 
 def _targets(request: Request, home: Path, store: Store) -> tuple[ErasedIds, dict[str, set[str]]]:
-    """The posts, answers and dialogues that a request names, and the keys of records that were never kept.
-
-    Raises RequestError for an empty request, and for a row, an author or a file that is nowhere known.
+    """The posts, answers and dialogues that a request names, and the keys of records that were never kept. Raises
+    RequestError for an empty request, and for a row, an author or a file that is nowhere known.
     """
     if not (request.rows or request.authors or request.files):
         raise RequestError("nothing is named that should be erased", hint="name rows, --author or --file")
@@ -185,7 +184,6 @@ class _Texts(NamedTuple):
 
 def _texts(home: Path, store: Store, row_filter: RowFilter, suppression: SuppressionList) -> _Texts:
     """Reads what goes. Adds the addresses of erased posts to their ids, and the group keys in `splits` that go with it.
-
     No address, group key or wording counts that something else, which stays, has as well.
     """
     texts, erased = _Texts(set(), set(), set(), set()), row_filter.erased

@@ -200,11 +200,9 @@ def read_runs(  # type: ignore[no-untyped-def]
 
 @kernel
 def _space(size):  # type: ignore[no-untyped-def]
-    """Working space for a run of `size` characters.
-
-    By place: the cheapest cost from the start of the run and to its end; the edge by which the first of these arrives
-    and where that begins; roles of the words that end and begin there; whether a token of the cheapest path does; the
-    first edge that leaves. By edge: where it ends; its word.
+    """Working space for a run of `size` characters. By place: the cheapest cost from the start of the run and to its
+    end; the edge by which the first of these arrives and where that begins; roles of the words that end and begin
+    there; whether a token of the cheapest path does; the first edge that leaves. By edge: where it ends; its word.
     """
     return (
         np.empty(size + 1, np.float64),  # in a run of a million characters the costs of single words still count
