@@ -153,13 +153,16 @@ class _Publisher:
         source = row_id.partition(":")[0]
         owner = self.private.owner(row_id)
         if owner is None and source not in self._sources:
-            return self._leave_out(config, "the text that they were made from is not in this home", row_id)
+            self._leave_out(config, "the text that they were made from is not in this home", row_id)
+            return None
         if owner is not None and row.get("variant") in ("R", "P"):
-            return self._leave_out(config, "they are rewrites of texts that may not be published", row_id)
+            self._leave_out(config, "they are rewrites of texts that may not be published", row_id)
+            return None
         own = None if owner is None else self._own_runs(owner)
         public = _changed(row, lambda text: self._without_runs(text, own), prompt=self._prompt)
         if any(map(self.private.repeated_folded, _texts(public))):
-            return self._leave_out(config, "they repeat such texts in other marks or in the other script", row_id)
+            self._leave_out(config, "they repeat such texts in other marks or in the other script", row_id)
+            return None
         withheld = public != row
         self.rows[source] += 1
         if withheld:
