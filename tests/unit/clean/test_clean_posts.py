@@ -262,3 +262,10 @@ def test_psyqa_passes_whole(shared: Path):
     assert kept["answers"].list.len().sum() == 268
     assert kept["n_chars"].min() >= 20
     assert set(kept["script"]) == {"simplified"}
+
+
+def test_the_thresholds_are_settings():
+    frame = posts(post(1, "", "难" * 5, "答" * 3), post(2, "", "难aaa" * 5)).lazy()
+    kept, dropped = clean_posts(frame, Filters(min_post_chars=5, min_answer_chars=2, min_han_ratio=0.2))
+    assert kept["post_id"].to_list() == ["s:1", "s:2"]
+    assert dropped.is_empty()

@@ -361,3 +361,10 @@ def test_without_a_judge_the_form_alone_counts_and_nobody_is_asked(reward, outpu
     assert questions == []
     assert (found["score"], found["judge_ok"]) == (score, 1)
     assert scored(reward, "不知道。", judge=False)[0]["score"] < score
+
+
+def test_without_a_judge_what_repeats_is_worth_less_all_the_same():
+    outputs = [CER_WELL, CER_WELL, CER_WELL.replace("能多说一点吗？", "那一个月里，最难的是哪一天？")]
+    results = [scored(compeer, output, judge=False)[0] for output in outputs]
+    found = asyncio.run(compeer.group_scores(outputs, results, extra_info=ROW, judge=False))
+    assert found[0]["score"] == found[1]["score"] < found[2]["score"]

@@ -178,3 +178,11 @@ def test_what_a_draft_says_is_data(injected: str):
     assert asked.prompt == plain.prompt
     assert asked.inputs["lines"][0]["after"] == injected
     assert asked.inputs["lines"][1:] == plain.inputs["lines"][1:]
+
+
+def test_a_unit_that_loses_both_is_dropped_once_for_the_first():
+    made = planned(draft(ZH, "P"), draft(ZH, "R"))
+    assert done(made, lambda one: ("refused", None) if one.row_id[-1] == "P" else "OK") == (
+        [],
+        [("dialogue", ZH.row_id, "refused", "P")],
+    )

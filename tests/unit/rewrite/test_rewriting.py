@@ -396,3 +396,9 @@ def test_a_model_that_obeys_a_turn_is_dropped_without_a_text(injected: str):
         [drop] = done(planned(source), lambda _, said=said: said)[1]
         assert drop[2] == "invalid_reply"
         assert injected[:8] not in drop[3]
+
+
+def test_a_unit_that_loses_both_is_dropped_once_for_the_first():
+    made = planned(ZH, variants=("P", "R"))
+    drops = done(made, lambda question: "OK" if question.row_id[-1] == "R" else ("refused", None))[1]
+    assert drops == [("dialogue", ZH.row_id, "refused", "P")]

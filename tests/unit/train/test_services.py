@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.errors import TrainingFailed
 from pipelines.judge.service import read_options
-from pipelines.settings import load
+from pipelines.settings import Rewards, load
 from pipelines.train.services import Judge, beside, judge_command
 
 
@@ -50,3 +50,12 @@ def test_a_service_that_ends_without_an_address_did_not_start(tmp_path: Path, sc
     with pytest.raises(TrainingFailed, match=r"the judge did not start:\nno GPU") as error:
         started(tmp_path, script)
     assert error.value.where == tmp_path / "log-judge.txt"
+
+
+def test_what_no_setting_says_is_the_judges_own_default(tmp_path: Path):
+    started = read_options(
+        judge_command(tmp_path, "run-1", Judge("replay", {"model": "x"}, None, "unified", Rewards()))[3:]
+    )
+    alone = read_options(["--model=x"])
+    for name in ("failures", "timeout", "attempts", "budget"):
+        assert getattr(started, name) == getattr(alone, name), name
