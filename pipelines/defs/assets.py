@@ -148,7 +148,7 @@ def _made(
     # What waits fails no run: what needs it waits as well, and all else is made.
     there = {version.table for version in outcome.versions}
     for table in (table for table in stage.tables if table not in there):
-        yield dg.MaterializeResult(asset_key=table, metadata={"state": f"not to be read: it waits {outcome.waits}"})
+        yield dg.MaterializeResult(asset_key=table, metadata={"state": f"never made: it waits {outcome.waits}"})
     if home.report is not None:
         home.left.update(() if outcome.ran else stage.tables)
         home.report(outcome)
