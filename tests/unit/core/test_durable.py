@@ -20,15 +20,10 @@ def test_a_file_is_for_its_owner_alone_and_so_is_its_folder(tmp_path):
     assert path.read_bytes() == b"one"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    (path.parent / "file.part").write_bytes(b"what a killed writer left, longer than the next")
     write_whole(path, b"two")
     assert [entry.name for entry in path.parent.iterdir()] == ["file"]
     assert path.read_bytes() == b"two"
-
-
-def test_what_a_killed_writer_left_is_written_over(tmp_path):
-    (tmp_path / "file.part").write_bytes(b"half of something longer than the next")
-    write_whole(tmp_path / "file", b"whole")
-    assert (tmp_path / "file").read_bytes() == b"whole"
 
 
 def test_a_file_and_the_entries_of_a_folder_reach_the_disk_or_the_file_before_stands(tmp_path, monkeypatch):
@@ -86,55 +81,39 @@ def _through_sqlalchemy(folder):
         connection.execute(sqlalchemy.text("CREATE TABLE t (x)"))
 
 
-def _while_another_is_handled(folder):
-    try:
-        raise OSError(errno.EROFS, "Read-only file system", str(folder / "refresh.lock"))
-    except OSError:
-        raise RuntimeError("could not clean up") from ValueError("of something else")
+GROUP = ExceptionGroup("several", [ValueError("one"), OSError(errno.EDQUOT, "over the quota", "/x")])
 
 
-def _in_a_group(folder):
-    raise ExceptionGroup("several", [ValueError("one"), OSError(errno.EDQUOT, "over the quota", str(folder / "x"))])
-
-
-def _of(error):
-    def fail(_folder):
-        raise error
-
-    return fail
-
-
-@pytest.mark.parametrize(
-    ("fail", "kind", "says"),
-    [
+def test_what_the_disk_refuses_has_words_a_place_and_a_hint(tmp_path):
+    for fault, kind, says in (
         (_full_database, StorageFull, "no room left on the device"),
         (_read_only_database, StorageDenied, "readonly database"),
         (_through_sqlalchemy, StorageDenied, "readonly database"),
-        (_in_a_group, StorageFull, "no room left"),
-        (_of(OSError(errno.ENOSPC, "Error writing bytes to file")), StorageFull, "no room left"),
-        (_of(OSError("No space left on device (os error 28)")), StorageFull, "no room left"),
-        (_of(pl.exceptions.ComputeError("Read-only file system (os error 30)")), StorageDenied, "Read-only"),
-        (_of(PermissionError(errno.EACCES, "Permission denied", "/elsewhere/x")), StorageDenied, "where: /elsewhere/x"),
-        (_of(OSError(errno.EIO, "Input/output error", "/there/x")), StorageBroken, "the device fails"),
-    ],
-)
-def test_what_the_disk_refuses_has_words_a_place_and_a_hint(tmp_path, fail, kind, says):
-    with pytest.raises(Exception) as caught, storage_errors_reported(tmp_path):  # noqa: PT011
-        fail(tmp_path)
-    assert type(caught.value) is kind
-    assert all(part in str(caught.value) for part in (says, "where: ", "hint: "))
+        (GROUP, StorageFull, "no room left"),
+        (OSError(errno.ENOSPC, "Error writing bytes to file"), StorageFull, "no room left"),
+        (OSError("No space left on device (os error 28)"), StorageFull, "no room left"),
+        (pl.exceptions.ComputeError("Read-only file system (os error 30)"), StorageDenied, "Read-only"),
+        (PermissionError(errno.EACCES, "Permission denied", "/elsewhere/x"), StorageDenied, "where: /elsewhere/x"),
+        (OSError(errno.EIO, "Input/output error", "/there/x"), StorageBroken, "the device fails"),
+    ):
+        with pytest.raises(kind) as caught, storage_errors_reported(tmp_path):  # noqa: PT012
+            if isinstance(fault, Exception):
+                raise fault
+            fault(tmp_path)
+        assert all(part in str(caught.value) for part in (says, "where: ", "hint: ")), says
 
 
 def test_an_error_that_was_met_on_the_way_counts_where_a_library_passes_it_on(tmp_path):
-    with pytest.raises(RuntimeError) as caught:
-        _while_another_is_handled(tmp_path)
-    assert storage_error(caught.value, tmp_path) is None, "its cause is another"
-    caught.value.__cause__ = None
-    caught.value.__suppress_context__ = False
-    assert storage_error(caught.value, tmp_path) is None, "a mistake of ours in the handling of it"
-    passed_on = pl.exceptions.ComputeError("cannot write")
-    passed_on.__context__ = caught.value.__context__
+    ours, passed_on = RuntimeError("could not clean up"), pl.exceptions.ComputeError("cannot write")
+    for error in (ours, passed_on):
+        error.__context__ = OSError(errno.EROFS, "Read-only file system", str(tmp_path / "refresh.lock"))
     assert str(tmp_path / "refresh.lock") in str(storage_error(passed_on, tmp_path))
+    assert storage_error(ours, tmp_path) is None, "a mistake of ours in the handling of it"
+    passed_on.__cause__ = ValueError("of something else")
+    assert storage_error(passed_on, tmp_path) is None
+    met = sqlite3.OperationalError("database or disk is full")
+    met.__context__ = known = StorageFull("no room", where="/there", hint="")
+    assert storage_error(met, tmp_path) is known, "what knows more comes first"
 
 
 def test_any_other_error_is_itself(tmp_path):
@@ -146,10 +125,3 @@ def test_any_other_error_is_itself(tmp_path):
         sqlite3.OperationalError("no such table: t"),
     ):
         assert storage_error(error, tmp_path) is None
-
-
-def test_what_knows_more_comes_first(tmp_path):
-    known = StorageFull("no room", where="/there", hint="")
-    met = sqlite3.OperationalError("database or disk is full")
-    met.__context__ = known
-    assert storage_error(met, tmp_path) is known

@@ -70,7 +70,6 @@ def test_every_path_is_private(home: Home):
     named = [name for name in vars(Home) if isinstance(getattr(home, name), Path)]
     assert named
     for name in named:
-        path: Path = getattr(home, name)
-        first = home.folder / path.relative_to(home.folder).parts[0]
+        first = home.folder / getattr(home, name).relative_to(home.folder).parts[0]
         if name not in ("settings", "dagster_yaml"):
             assert any(first.match(pattern) for pattern in PRIVATE), name

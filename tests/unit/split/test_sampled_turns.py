@@ -16,7 +16,6 @@ from schemas.table import Dropped
 from schemas.training import SampledTurns
 
 CLIP = {"uri": "a.mp4", "kind": "video", "available": False}
-SHORT = ("seeker: 一", "supporter: 甲", "seeker: 二", "supporter: 乙")
 
 
 def long(n_rounds: int) -> list[str]:
@@ -39,15 +38,6 @@ def test_a_round_is_a_seeker_turn_that_a_supporter_turn_answers():
     }
     turns = {said: [turn("seeker: a" if who == "k" else "supporter: b") for who in said] for said in cases}
     assert {said: answered_rounds(of) for said, of in turns.items()} == cases
-
-
-def test_the_history_ends_with_the_seeker_and_the_reference_is_the_very_next_turn():
-    first, second = sampled(dialogue(1, *SHORT))
-    assert [one["text"] for one in first["history"]] == ["一"]
-    assert first["reference"] == "甲"
-    assert [one["text"] for one in second["history"]] == ["一", "甲", "二"]
-    assert second["reference"] == "乙"
-    assert (first["round"], second["round"], first["n_rounds"]) == (1, 2, 2)
 
 
 def test_labels_are_those_of_the_turns_they_belong_to():
@@ -73,34 +63,25 @@ def test_media_are_needed_from_the_turn_that_has_them_on():
     assert [row["needs_media"] for row in sampled(dialogue(1, *turns))] == [False, True, True]
 
 
-def test_the_rounds_are_those_that_the_law_draws():
-    drawn = sample_rounds(10, 3, "s:1")
-    rows = sampled(dialogue(1, *long(10)))
-    assert [row["round"] for row in rows] == drawn
-    assert [row["probability"] for row in rows] == pytest.approx([round_probabilities(10)[n - 1] for n in drawn])
-    assert [row["reference"] for row in rows] == [f"supporter{number}" for number in drawn]
+def test_the_rounds_are_those_that_the_law_draws_by_the_settings_and_the_seed_and_the_others_say_so():
+    for n_samples, centred, seed in ((3, False, 0), (1, False, 1), (12, False, 0), (20, True, 0), (3, True, 2)):
+        frame, law = unique_dialogues(dialogue(1, *long(12))), round_probabilities(12, centred=centred)
+        kept, dropped = sample_turns(frame, Sampling(n_samples=n_samples, centred=centred), seed)
+        drawn = sample_rounds(12, n_samples, "s:1", seed, centred=centred)
+        assert kept["round"].to_list() == drawn
+        assert kept["probability"].to_list() == pytest.approx([law[number - 1] for number in drawn])
+        assert kept["reference"].to_list() == [f"supporter{number}" for number in drawn]
+        assert dropped.rows() == [
+            ("sampled_turns", "round", f"s:1#{number}", "not_sampled", f"{len(drawn)} of 12 rounds were drawn")
+            for number in range(1, 13)
+            if number not in drawn
+        ]
 
 
 def test_another_dialogue_moves_no_draw():
     alone = sampled(dialogue(1, *long(9)))
     among = sampled(*(dialogue(n, *long(n + 8)) for n in range(5, 0, -1)))
     assert [row for row in among if row["dialogue_id"] == "s:1"] == [row | {"group_id": "g4"} for row in alone]
-
-
-def test_how_many_and_where_are_settings():
-    row = dialogue(1, *long(12))
-    assert [len(sampled(row, n_samples=wanted)) for wanted in (1, 3, 12, 20)] == [1, 3, 12, 12]
-    centred = sampled(row, centred=True)
-    assert [one["round"] for one in centred] == sample_rounds(12, 3, "s:1", centred=True)
-    assert centred[0]["probability"] == pytest.approx(round_probabilities(12, centred=True)[centred[0]["round"] - 1])
-
-
-def test_a_round_that_is_not_drawn_says_so():
-    _, dropped = sample_turns(unique_dialogues(dialogue(1, *long(5))))
-    left_out = sorted(set(range(1, 6)) - set(sample_rounds(5, 3, "s:1")))
-    assert dropped.rows() == [
-        ("sampled_turns", "round", f"s:1#{number}", "not_sampled", "3 of 5 rounds were drawn") for number in left_out
-    ]
 
 
 SPEAKERS = st.lists(st.sampled_from(["seeker", "supporter"]), min_size=2, max_size=16).filter(
@@ -128,9 +109,3 @@ def test_whatever_was_said_every_round_is_drawn_or_accounted_for(drawn: list[lis
     per_dialogue = dict(kept.group_by("dialogue_id").len().iter_rows())
     assert per_dialogue == {row["dialogue_id"]: min(wanted, row["n_rounds"]) for row in rows}
     assert sample_turns(frame, Sampling(n_samples=wanted), seed)[0].equals(kept)
-
-
-def test_the_seed_decides():
-    frame = unique_dialogues(*(dialogue(n, *long(12)) for n in range(30)))
-    one, other = (sample_turns(frame, seed=seed)[0].select("dialogue_id", "round") for seed in (0, 1))
-    assert not one.equals(other)
