@@ -1,20 +1,20 @@
 """Rows that annotations are made from, and replies that their questions accept, written short."""
 
-from itertools import pairwise
 from typing import Any
 
 import polars as pl
+import sample_rows
 import unique_rows
+from sample_rows import unique_dialogues as dialogues
 from unique_rows import RISK, posts, rounds
 
 from pipelines.llm.questions import Provenance, Question
 from schemas.annotations import Topics
-from schemas.dialogues import UniqueDialogues
 from schemas.reasoning import Cer, Ecot
 
 STORY = "最近我和室友吵架了，晚上睡不着觉，是不是我太敏感了？"
 LONG = "抱抱你。和室友闹翻以后还要每天见面，确实很累。你可以先找一个彼此都平静的时候，说说自己的感受，再听听她怎么想。"
-__all__ = ["RISK", "posts", "rounds"]
+__all__ = ["RISK", "dialogues", "posts", "rounds"]
 
 SPLITS = {"g1": "train", "g2": "validation", "g3": "test"}
 
@@ -28,37 +28,8 @@ def post(source_id: int | str, text: str = STORY, *answers: dict[str, Any], **mo
 
 
 def dialogue(source_id: int | str, *said: str, **more: Any) -> dict[str, Any]:
-    """One dialogue; turns are written "seeker: …" or "supporter: …"."""
-    empty = {"strategies": [], "source_strategies": [], "origin": "human", "media": []}
-    turns = [dict(zip(("role", "text"), one.split(": ", 1), strict=True)) | empty for one in said]
-    return {
-        **dict.fromkeys(UniqueDialogues.column_names()),
-        "dialogue_id": f"s:{source_id}",
-        "source": "s",
-        "source_id": str(source_id),
-        "lang": "zh",
-        "turns": [turn | {"emotion": None, "feedback": None} for turn in turns],
-        "n_rounds": sum(a["role"] == "seeker" and b["role"] == "supporter" for a, b in pairwise(turns)),
-        "modality": "text",
-        "attributes": [],
-        "lineage": [],
-        "licence": "CC0-1.0",
-        "consent": "invented",
-        "n_chars": 10,
-        "han_ratio": 1.0,
-        "script": "simplified",
-        "pii": [],
-        "risk": [],
-        "under_18": False,
-        "cluster_id": f"s:{source_id}",
-        "cluster_size": 1,
-        "group_id": "g1",
-        **more,
-    }
-
-
-def dialogues(*rows: dict[str, Any]) -> pl.DataFrame:
-    return UniqueDialogues.validate(pl.DataFrame(rows, schema=UniqueDialogues.polars_schema()))
+    """One dialogue of group g1; turns are written "seeker: …" or "supporter: …"."""
+    return sample_rows.dialogue(source_id, *said, **({"group_id": "g1"} | more))
 
 
 def sampled_round(source_id: int | str, number: int, *history: str, **more: Any) -> dict[str, Any]:

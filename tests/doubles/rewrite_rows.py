@@ -11,7 +11,7 @@ import polars as pl
 from scripted import Scripted
 
 from pipelines.rewrite.scripts import Line, Script
-from schemas.personas import Personas
+from schemas.personas import Personas, RewriteDrafts
 
 __all__ = ["Scripted"]
 
@@ -46,33 +46,41 @@ def good_rewrites() -> dict[str, dict[str, list[str]]]:
     return {one["name"]: one["rewrites"] for one in _GOOD}
 
 
+def persona(dialogue_id: str, role: str, group_id: str) -> dict[str, Any]:
+    ids = {"persona_id": f"{dialogue_id}/{role}", "role": role, "group_id": group_id}
+    cluster = {"cluster": 0, "cluster_name": "balanced", "vector": [0.0] * 4, "distance": 0.0, "fitted": True}
+    return ids | cluster | {"lang": "zh", "description": "说话的样子。"}
+
+
 def personas(*dialogue_ids: str, lang: str = "zh", **more: Any) -> pl.DataFrame:
     """Personas of both speakers of each dialogue (group g1), and of three dialogues more to draw from (group g0)."""
-    rows = []
-    for dialogue_id in (*dialogue_ids, "p:1", "p:2", "p:3"):
-        for role in ("seeker", "supporter"):
-            row = {
-                "persona_id": f"{dialogue_id}/{role}",
-                "role": role,
-                "cluster": 0,
-                "cluster_name": "high D",
-                "vector": [1.0, 0.0, 0.0, 0.0],
-                "distance": 0.0,
-                "fitted": True,
-                "description": description(lang),
-                "lang": lang,
-                "group_id": "g0" if dialogue_id.startswith("p:") else "g1",
-                **{"D": 0.9, "I": 0.1, "S": 0.2, "C": 0.3},
-            }
-            rows.append(row | more)
-    scores = dict.fromkeys(("D", "I", "S", "C"), pl.Float64)
-    return pl.DataFrame(rows, schema=dict(Personas.polars_schema()) | scores)
+    told = {"lang": lang, "description": description(lang), "D": 0.9, "I": 0.1, "S": 0.2, "C": 0.3} | more
+    rows = [
+        persona(dialogue_id, role, group_id="g0" if dialogue_id.startswith("p:") else "g1") | told
+        for dialogue_id in (*dialogue_ids, "p:1", "p:2", "p:3")
+        for role in ("seeker", "supporter")
+    ]
+    return pl.DataFrame(rows, schema=dict(Personas.polars_schema()) | dict.fromkeys("DISC", pl.Float64))
 
 
 def description(lang: str) -> str:
     if lang == "zh":
         return "开口就讲结论，很少绕弯子，也不大等别人把话说完。"
     return "Gets to the point at once and seldom waits for others to finish what they say."
+
+
+def draft(script: Script, variant: str, texts: Sequence[str]) -> dict[str, Any]:
+    lines = [{"who": line.who, "text": text} for line, text in zip(script.lines, texts, strict=True)]
+    return {
+        **dict.fromkeys(RewriteDrafts.column_names()),
+        **{name: getattr(script, name) for name in ("unit", "row_id", "dialogue_id", "lang", "group_id")},
+        **{"variant": variant, "source": script.hash, "lines": lines, "similarity": 0.5, "provider": "openai"},
+        **{"model_asked": "a", "prompt_version": "p@1", "request_key": "key"},
+    }
+
+
+def drafts(*rows: dict[str, Any]) -> pl.DataFrame:
+    return RewriteDrafts.validate(pl.DataFrame(rows, schema=RewriteDrafts.polars_schema()))
 
 
 # --- replies

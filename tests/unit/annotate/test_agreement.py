@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import labelled_rows
 import polars as pl
 import pytest
-from annotate_rows import PROVENANCE, cer, rounds, sampled_round
+from annotate_rows import rounds, sampled_round
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,9 +15,8 @@ from schemas.labels import EMOTIONS
 
 
 def candidate(source_id: int, strategy: str = "Question", emotion: str = "委屈", model: str = "a") -> dict[str, Any]:
-    said = cer().model_copy(update={"strategy": strategy, "emotion": emotion}).model_dump()
-    made = PROVENANCE.columns() | {"model_asked": model, "reasoning": None, "group_id": "g1"}
-    return {"dialogue_id": f"s:{source_id}", "round": 1, "candidate": 1 if model == "a" else 2} | said | made
+    place = {"dialogue_id": f"s:{source_id}", "round": 1, "candidate": 1 if model == "a" else 2}
+    return labelled_rows.candidate(**place, strategy=strategy, emotion=emotion, model_asked=model)
 
 
 def candidates(*rows: dict[str, Any]) -> pl.DataFrame:
@@ -27,27 +27,21 @@ def lines(frame: pl.DataFrame) -> dict[tuple[str, str], tuple[Any, ...]]:
     return {(row[1], row[2]): row[3:] for row in frame.iter_rows()}
 
 
-def test_kappa_by_hand():
+def test_kappa_by_hand_and_where_chance_alone_agrees_it_is_undefined():
     # 20 agree on yes, 15 on no; 5 and 10 do not. p_o = .7, p_e = (.5 x .6) + (.5 x .4) = .5: kappa .4 (Cohen's table).
     pairs = [("yes", "yes")] * 20 + [("yes", "no")] * 5 + [("no", "yes")] * 10 + [("no", "no")] * 15
     assert kappa(pairs) == pytest.approx(0.4)
     assert kappa([("a", "b"), ("b", "a")]) == pytest.approx(-1.0)
     assert kappa([("a", "a"), ("b", "b")]) == 1.0
-
-
-def test_where_chance_alone_agrees_kappa_is_undefined():
-    assert kappa([]) is None
-    assert kappa([("a", "a")] * 5) is None
+    assert kappa([]) is kappa([("a", "a")] * 5) is None
     assert kappa([("a", "a")] * 4 + [("a", "b")]) == pytest.approx(0.0)  # four of five agree, and it says nothing
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), max_size=30))
 def test_kappa_does_not_care_who_is_first_and_is_never_above_one(pairs: list[tuple[str, str]]):
     one, other = kappa(pairs), kappa([(b, a) for a, b in pairs])
-    assert (one is None) == (other is None)
-    if one is not None and other is not None:
-        assert one == pytest.approx(other)
-        assert one <= 1
+    assert one == (None if other is None else pytest.approx(other))
+    assert one is None or one <= 1
 
 
 def test_a_strategy_agrees_with_any_of_its_turn():

@@ -7,18 +7,7 @@ from typing import Any
 import dataframely as dy
 import polars as pl
 import pytest
-from annotate_rows import (
-    RISK,
-    answer,
-    dialogue,
-    dialogues,
-    good,
-    post,
-    posts,
-    rounds,
-    sampled_round,
-    splits,
-)
+from annotate_rows import RISK, answer, dialogue, dialogues, good, post, posts, rounds, sampled_round, splits
 from scripted import Scripted
 
 from pipelines.annotate import cer, coe, coherence, ecot, emotions, topics
@@ -32,7 +21,7 @@ from schemas.table import Dropped, Table
 from schemas.tables import TABLES
 from schemas.training import SampledTurns
 
-MODELS = ("a", "b")
+ONE, MODELS = ("a",), ("a", "b")
 GROUPS = splits()
 
 
@@ -59,26 +48,15 @@ def a_round(number: int, **more: Any) -> dict[str, Any]:
     return sampled_round(number, 1, **more)
 
 
+_POSTS = (UniquePosts, posts, a_post)
 TASKS: dict[str, Task] = {
     "coherent_dialogues": Task(
-        lambda rows: coherence.plan(rows, ("a",)), UniqueDialogues, dialogues, a_dialogue, ("dialogue",), 1, False
+        lambda rows: coherence.plan(rows, ONE), UniqueDialogues, dialogues, a_dialogue, ("dialogue",), 1, False
     ),
-    "topics": Task(lambda rows: topics.plan(rows, ("a",)), UniquePosts, posts, a_post, ("post",), 1, False),
-    "emotions": Task(
-        lambda rows: emotions.plan(rows, ("a",)), UniquePosts, posts, a_post, ("post", "answer"), 2, False
-    ),
-    "ecot_chains": Task(
-        lambda rows: ecot.plan(rows, GROUPS, None, ("a",)), UniquePosts, posts, a_post, ("post",), 1, True
-    ),
-    "coe_chains": Task(
-        lambda rows: coe.plan(rows, GROUPS, None, ("a",), human_only=False),
-        UniquePosts,
-        posts,
-        a_post,
-        ("post",),
-        1,
-        True,
-    ),
+    "topics": Task(lambda rows: topics.plan(rows, ONE), *_POSTS, ("post",), 1, False),
+    "emotions": Task(lambda rows: emotions.plan(rows, ONE), *_POSTS, ("post", "answer"), 2, False),
+    "ecot_chains": Task(lambda rows: ecot.plan(rows, GROUPS, None, ONE), *_POSTS, ("post",), 1, True),
+    "coe_chains": Task(lambda rows: coe.plan(rows, GROUPS, None, ONE, human_only=False), *_POSTS, ("post",), 1, True),
     "cer_candidates": Task(
         lambda rows: cer.plan(rows, GROUPS, MODELS), SampledTurns, rounds, a_round, ("round",), 2, True
     ),

@@ -1,7 +1,5 @@
 """What a numeral is worth, in either script."""
 
-import pytest
-
 from pipelines.text.numerals import value_of
 
 WORTH = """
@@ -17,6 +15,6 @@ def test_a_numeral_has_a_value():
     assert {digits: value_of(digits) for digits in pairs} == {digits: float(value) for digits, value in pairs.items()}
 
 
-@pytest.mark.parametrize("digits", ["", ".", "三四", "1.2.3", "12,00", "十个", "万", "9" * 21, "万" * 3000])
-def test_what_is_no_numeral_has_none(digits: str):
-    assert value_of(digits) is None
+def test_what_is_no_numeral_has_none():
+    for digits in ("", ".", "三四", "1.2.3", "12,00", "十个", "万", "9" * 21, "万" * 3000):
+        assert value_of(digits) is None, digits[:9]

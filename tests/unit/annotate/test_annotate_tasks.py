@@ -3,26 +3,12 @@
 import json
 from typing import Any
 
+import annotate_rows
 import polars as pl
 import pytest
-from annotate_rows import (
-    CHAIN,
-    ECOT,
-    LONG,
-    RISK,
-    answer,
-    cer,
-    dialogue,
-    dialogues,
-    good,
-    post,
-    posts,
-    rounds,
-    sampled_round,
-    splits,
-    topics,
-)
+from annotate_rows import CHAIN, ECOT, LONG, STORY, answer, cer, dialogue, dialogues, good, post, sampled_round, splits
 from scripted import Scripted
+from unique_rows import RISK, posts, rounds
 
 from pipelines.annotate import cer as cer_task
 from pipelines.annotate import coe, coherence, ecot, emotions
@@ -39,9 +25,8 @@ TRAIN = splits()
 def done(plan: Plan, *replies: Any) -> tuple[list[dict[str, Any]], list[tuple[str, str, str, str | None]]]:
     """Rows kept, and drops as (unit, row_id, reason, detail); each question gets its reply, or a good one."""
     said = dict(zip([question.row_id for question in plan.questions], replies, strict=False))
-    kept, dropped = plan.finish(
-        Scripted(lambda question: said.get(question.row_id, good(question))).ask(plan.questions)
-    )
+    client = Scripted(lambda question: said.get(question.row_id, good(question)))
+    kept, dropped = plan.finish(client.ask(plan.questions))
     return kept.to_dicts(), list(dropped.select("unit", "row_id", "reason", "detail").iter_rows())
 
 
@@ -107,10 +92,8 @@ def test_a_judgement_is_a_row_also_where_the_post_is_out_of_place():
 
 
 def test_the_answers_of_a_post_that_is_out_are_out_with_it():
-    frame = posts(
-        post(1, "我", answer("s:1/0"), risk=RISK), post(2, "我", answer("s:2/0", under_18=True), answer("s:2/1"))
-    )
-    plan = emotions.plan(frame, ONE)
+    answers = [answer("s:2/0", under_18=True), answer("s:2/1")]
+    plan = emotions.plan(posts(post(1, "我", answer("s:1/0"), risk=RISK), post(2, "我", *answers)), ONE)
     assert [question.row_id for question in plan.questions] == ["s:2", "s:2/1"]
     assert lost(plan) == [
         ("post", "s:1", "risk", "self_harm/suicide"),
@@ -166,7 +149,7 @@ def test_what_topics_say_of_a_post_keeps_it_out_of_chains():
         ({"risk": ["abuse"]}, ("risk", "second opinion: abuse")),
         ({}, None),
     ):
-        judged = topics({"row_id": "s:1"} | opinion)
+        judged = annotate_rows.topics({"row_id": "s:1"} | opinion)
         for plan in (coe_of(ASKED, judged=judged), ecot.plan(posts(ASKED), TRAIN, judged, ONE)):
             assert lost(plan) == ([("post", "s:1", *reason)] if reason else [])
 
@@ -182,14 +165,11 @@ def test_a_chain_that_knows_the_answer_is_dropped_with_the_kind_of_what_it_knows
 # --- emotional chains of thought
 
 
-def test_a_chain_in_four_parts_is_kept():
+def test_a_chain_in_four_parts_is_kept_unless_of_the_wrong_length_or_language():
     [row], drops = done(ecot.plan(posts(post(1)), TRAIN, None, ONE))
     assert drops == []
-    assert Ecot(**{name: row[name] for name in ("situation", "motivation", "strategy", "answer")}) == ECOT
+    assert Ecot(**{name: row[name] for name in Ecot.model_fields}) == ECOT
     assert (row["post_id"], row["group_id"]) == ("s:1", "g1")
-
-
-def test_an_answer_of_the_wrong_length_or_language_is_invalid():
     for change, problem in (
         ({"answer": "您好。"}, "length:answer"),
         ({"answer": "您" * 2001}, "length:answer"),
@@ -200,20 +180,21 @@ def test_an_answer_of_the_wrong_length_or_language_is_invalid():
         assert lost(plan, said) == [("post", "s:1", "invalid_reply", problem)]
 
 
-@pytest.mark.parametrize(
-    ("story", "words", "kinds"),
-    [
-        (None, "您可以打13812345678找我。", "phone 1"),
-        (None, "您可以打12356，也可以打120。", None),  # public lines
-        ("我和[姓名]吵架了，晚上睡不着觉，是不是我太敏感了？", "您可以去找[姓名]说说。", None),  # as the post has it
-        ("我在北京安定医院看过，还是睡不着，是不是我太敏感了？", "您在北京安定医院看过。", None),
-        (None, "您在北京安定医院看过。", "hospital 1"),
-    ],
-)
-def test_personal_data_that_nobody_told_the_model_drop_the_row(story: str | None, words: str, kinds: str | None):
-    said = ECOT.model_copy(update={"answer": ECOT.answer + words}).render()
-    plan = ecot.plan(posts(post(1, story) if story else post(1)), TRAIN, None, ONE)
-    assert lost(plan, said) == ([("post", "s:1", "personal_data", kinds)] if kinds else [])
+def test_personal_data_that_nobody_told_the_model_drop_the_row():
+    named, seen = (
+        "我和[姓名]吵架了，晚上睡不着觉，是不是我太敏感了？",
+        "我在北京安定医院看过，还是睡不着，是不是我太敏感了？",
+    )
+    for story, words, kinds in (
+        (STORY, "您可以打13812345678找我。", "phone 1"),
+        (STORY, "您可以打12356，也可以打120。", None),  # public lines
+        (named, "您可以去找[姓名]说说。", None),  # as the post has it
+        (seen, "您在北京安定医院看过。", None),
+        (STORY, "您在北京安定医院看过。", "hospital 1"),
+    ):
+        said = ECOT.model_copy(update={"answer": ECOT.answer + words}).render()
+        plan = ecot.plan(posts(post(1, story)), TRAIN, None, ONE)
+        assert lost(plan, said) == ([("post", "s:1", "personal_data", kinds)] if kinds else []), words
 
 
 def test_grounds_that_hold_personal_data_are_withheld_and_the_verdict_stays():
@@ -242,17 +223,13 @@ def cer_of(*rows: dict[str, Any], models: tuple[str, ...] = ("a", "b")) -> Plan:
 def test_each_model_writes_a_candidate():
     assert [question.sample for question in cer_of(ROUND, models=("a", "a")).questions] == [0, 1]  # drawn twice
     plan = cer_of(ROUND)
-    assert [(question.row_id, question.model, question.sample) for question in plan.questions] == [
-        ("s:1#2/1", "a", 0),
-        ("s:1#2/2", "b", 0),
-    ]
+    asked = [(question.row_id, question.model, question.sample) for question in plan.questions]
+    assert asked == [("s:1#2/1", "a", 0), ("s:1#2/2", "b", 0)]
     rows, drops = done(plan, cer().render(), cer(response="后来呢？").render())
     assert drops == []
-    assert [(row["candidate"], row["model_asked"], row["response"]) for row in rows] == [
-        (1, "a", "那天发生了什么？"),
-        (2, "b", "后来呢？"),
-    ]
-    assert {(row["dialogue_id"], row["round"], row["lang"], row["group_id"]) for row in rows} == {
+    said = [(row["candidate"], row["model_asked"], row["response"]) for row in rows]
+    assert said == [(1, "a", "那天发生了什么？"), (2, "b", "后来呢？")]
+    assert {(*(row[name] for name in ("dialogue_id", "round", "lang", "group_id")),) for row in rows} == {
         ("s:1", 2, "zh", "g1")
     }
 

@@ -1,7 +1,6 @@
 """`coherent_dialogues` without a model: what has the form of a dialogue stays, and says that nobody has judged it."""
 
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sample_rows import dialogue, unique_dialogues
@@ -15,32 +14,20 @@ LONG = "最近总是睡不着，白天也提不起精神，不知道该怎么办
 WELL = ("seeker: 我睡不着", "supporter: 多久了？", "seeker: 一个月", "supporter: 辛苦了")
 
 
-def flaw(*said: str, **more) -> str | None:
-    """Why a dialogue is dropped; None where it stays."""
-    kept, dropped = keep_structured(unique_dialogues(dialogue(1, *said, **more)))
-    assert kept.height + dropped.height == 1
-    return None if kept.height else dropped["reason"].item()
-
-
-@pytest.mark.parametrize(
-    ("said", "reason"),
-    [
+def test_what_has_no_form_of_a_dialogue_goes():
+    for said, reason in (
         (WELL, None),
         (("supporter: 你好", *WELL), None),
         (("seeker: 我睡不着", "seeker: 真的", "supporter: 多久了？"), "not_alternating"),
         (("supporter: 你好", "seeker: 我睡不着"), "no_round"),
         (("seeker: 我睡不着", "supporter:  我睡不着 "), "same_turn"),
         ((f"seeker: {LONG}", "supporter: 多久了？", f"seeker: {LONG}", "supporter: 嗯"), "repeated_turn"),
+        ((f"seeker: {LONG}", "supporter: 多久了？", "seeker: 一个月", f"supporter: {LONG}"), None),  # each of the two
         (("seeker: 嗯", "supporter: 多久了？", "seeker: 嗯", "supporter: 辛苦了"), None),
         (("seeker: ……", "supporter: 多久了？"), "half_empty"),
-    ],
-)
-def test_what_has_no_form_of_a_dialogue_goes(said, reason):
-    assert flaw(*said) == reason
-
-
-def test_a_long_turn_may_be_said_by_each_of_the_two():
-    assert flaw(f"seeker: {LONG}", "supporter: 多久了？", "seeker: 一个月", f"supporter: {LONG}") is None
+    ):
+        kept, dropped = keep_structured(unique_dialogues(dialogue(1, *said)))
+        assert (kept.height, dropped["reason"].to_list()) == ((0, [reason]) if reason else (1, [])), said
 
 
 def test_its_rows_say_that_no_model_has_judged_them():

@@ -5,13 +5,12 @@ import re
 from functools import cache
 from typing import Any
 
-import polars as pl
 import pytest
 from annotate_rows import STORY, answer, cer, dialogue, dialogues, good, post, posts, rounds, sampled_round, splits
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from rewrite_rows import good_rewrites, good_scripts, judgement, personas, reply
+from rewrite_rows import draft, drafts, good_rewrites, good_scripts, judgement, personas, reply
 
 from pipelines import annotate, judge, rewrite
 from pipelines.annotate import cer as cer_task
@@ -26,7 +25,6 @@ from pipelines.rewrite import judging, profiles, rewriting
 from pipelines.settings import Annotate, Rewards, Rewrite
 from schemas import reasoning
 from schemas.labels import ANSWERABLE_STRATEGIES, EMOTIONS, RISKS, SENTIMENTS, STAGES, STRATEGIES
-from schemas.personas import RewriteDrafts
 from schemas.reasoning import CER, CER_TAGS, COE_TAGS, ECOT, ECOT_TAGS, Grammar
 from schemas.taxonomy import TAXONOMY
 
@@ -34,6 +32,7 @@ MODULES = {"annotate": annotate.__file__, "rewrite": rewrite.__file__, "judging"
 TALK = ("seeker: 我睡不着，很难过，想说说话", "supporter: 多久了？你愿意先说一说吗")
 SCORES = ("fluency_comfort", "empathic_understanding", "support_encouragement")
 SCRIPTS = {lang: good_scripts()[name] for lang, name in (("zh", "label: grandmother"), ("en", "label: new town"))}
+DESCRIBED = {"zh": "说话干脆，想什么就说什么。对人有耐心。", "en": "Comes to the point and is quick. Waits for others."}
 GROUNDS = {"zh": "意思一样", "en": "it says the same"}
 TAGGED: dict[str, tuple[Grammar, tuple[str, ...]]] = {
     "annotate.coe": (CHAIN, COE_TAGS),
@@ -70,19 +69,11 @@ def questions() -> dict[str, tuple[Question[Any], str]]:
         for name, variant in (("rewrite", "R"), ("rewrite_persona", "P")):
             [question] = rewriting.plan([script], [], drawn, (variant,), one, seed=1).questions  # type: ignore[arg-type]
             pairs[f"rewrite.{name}.{lang}"] = question, reply(script, texts)
-        lines = [{"who": line.who, "text": line.text} for line in script.lines]
-        row = dict.fromkeys(RewriteDrafts.column_names()) | {"unit": script.unit, "row_id": script.row_id}
-        row |= {"variant": "R", "source": script.hash, "lines": lines}
-        drafts = pl.DataFrame([row], schema=RewriteDrafts.polars_schema())
-        [question] = judging.plan(drafts, {(script.unit, script.row_id): script}, one).questions
+        drafted = drafts(draft(script, "R", script.texts))
+        [question] = judging.plan(drafted, {(script.unit, script.row_id): script}, one).questions
         pairs[f"rewrite.judge.{lang}"] = question, judgement(why=GROUNDS[lang])
         profiled = profiles.plan(dialogues(dialogue(1, *TALK, lang=lang)), train, one).questions[0]
-        description = (
-            "说话干脆，想什么就说什么。对别人也有耐心，不催。"
-            if lang == "zh"
-            else "Comes straight to the point. Leaves others room to think."
-        )
-        scores = {"D": 0.7, "I": 0.25, "S": 1.0, "C": 0.0, "evidence": ["我睡不着"], "description": description}
+        scores = {"D": 0.7, "I": 0.25, "S": 1.0, "C": 0.0, "evidence": ["我睡不着"], "description": DESCRIBED[lang]}
         pairs[f"rewrite.disc.{lang}"] = profiled, json.dumps(scores)
         judged = {"why": GROUNDS[lang], **dict.fromkeys(SCORES, 3)}
         pairs[f"judging.mindchat.{lang}"] = scored(lang), json.dumps(judged)
@@ -102,11 +93,12 @@ def loaded(name: str) -> Prompt:
     return prompt(short, MODULES[stage])
 
 
-def test_every_prompt_is_asked_and_every_question_has_one():
+def test_every_prompt_is_asked_and_every_question_has_one_and_reads_a_good_reply():
     assert sorted(questions()) == NAMES
-    for name, (question, _) in questions().items():
+    for name, (question, good_reply) in questions().items():
         assert question.prompt == loaded(name)
         assert question.prompt.id == name
+        assert read(question, good_reply) is not None
 
 
 @each_prompt
@@ -126,18 +118,10 @@ def test_the_texts_are_material_in_the_language_of_the_prompt_and_no_instruction
     chinese = len(re.findall(r"[\u4e00-\u9fff]", text))
     assert chinese == 0 if name.endswith(".en") else chinese > 200
     if name in TAGGED:  # what somebody may read is safe
-        english = ("crisis line", "emergency", "no diagnosis")
-        assert all(
-            words in text for words in (english if name.endswith(".en") else ("12356", "120", "110", "不下诊断"))
-        )
+        english, chinese_words = ("crisis line", "emergency", "no diagnosis"), ("12356", "120", "110", "不下诊断")
+        assert all(words in text for words in (english if name.endswith(".en") else chinese_words))
     if name.startswith("rewrite.") and ".disc." not in name:
         assert all(word in text for word in ("seeker", "supporter", "reference", "response", *STRATEGIES.en))
-
-
-@each_prompt
-def test_a_good_reply_is_read(name: str):
-    question, said = questions()[name]
-    assert read(question, said) is not None
 
 
 @each_prompt

@@ -1,6 +1,7 @@
 """E's reward: the form, and what an encoder says of the answer. The service is one of the tests, over real HTTP."""
 
 import asyncio
+import json
 import math
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -21,7 +22,6 @@ POST = "最近总是失眠，凌晨三点还醒着，白天什么都做不了，
 FITS, OTHER = "睡前把手机放远一点，慢慢放松身体。", "和领导谈谈加班的安排。"
 INFO = {"row_id": "s:1", "dialogue": [{"role": "seeker", "text": POST}]}
 VECTORS = {POST: [1.0, 0.0], FITS: [0.8, 0.6], OTHER: [0.0, 1.0]}
-KEYS = {"score", "r_format", "r_answer", "similarity", "echo", "judge_ok"}
 
 
 def output(answer: str) -> str:
@@ -49,15 +49,13 @@ def beside(encoder: Encoder, monkeypatch: pytest.MonkeyPatch, does: Callable[[],
     return asyncio.run(run())
 
 
-def scored(solution: str, info: dict[str, Any] | None = None) -> Callable[[], Awaitable[dict[str, float]]]:
-    return lambda: compute_score(
-        data_source="gongqing/coe", solution_str=solution, ground_truth="", extra_info=info or INFO
-    )
+def scored(solution: str, info: dict[str, Any] = INFO, **settings: Any) -> Callable[[], Awaitable[dict[str, float]]]:
+    told = {"data_source": "gongqing/coe", "ground_truth": "", "extra_info": info}
+    return lambda: compute_score(solution_str=solution, **told, **settings)
 
 
-@pytest.mark.parametrize(
-    ("solution", "score", "r_format", "r_answer", "similarity"),
-    [
+def test_the_reward_is_the_form_and_whether_the_answer_fits(encoder, monkeypatch):
+    for solution, score, r_format, r_answer, similarity in (
         (output(FITS), 2, 1, 1, 0.8),
         (output(OTHER), 1, 1, 0, 0),
         (f"<answer>{FITS}</answer>", 1, 0, 1, 0.8),
@@ -68,38 +66,28 @@ def scored(solution: str, info: dict[str, Any] | None = None) -> Callable[[], Aw
         (f"<answer>{OTHER}</answer><answer>{FITS}</answer>", 0, 0, 0, 0),
         (f"<answer><empathy_think><L1>难过</L1></empathy_think>{FITS}</answer>", 0, 0, 0, 0),
         (output(POST), 1, 1, 0, 0),
-    ],
-)
-def test_the_reward_is_the_form_and_whether_the_answer_fits(
-    encoder, monkeypatch, solution, score, r_format, r_answer, similarity
-):
-    found = beside(encoder, monkeypatch, scored(solution))
-    assert found.keys() == KEYS
-    assert (found["score"], found["r_format"], found["r_answer"]) == (score, r_format, r_answer)
-    assert found["similarity"] == pytest.approx(similarity)
-    assert found["judge_ok"] == 1
-    assert found["echo"] == (1 if solution == output(POST) else 0)
+    ):
+        found = beside(encoder, monkeypatch, scored(solution))
+        wanted = {"score": score, "r_format": r_format, "r_answer": r_answer, "similarity": pytest.approx(similarity)}
+        assert found == wanted | {"judge_ok": 1, "echo": solution == output(POST)}, solution
 
 
-@pytest.mark.parametrize(
-    ("solution", "score"),
-    [
+def test_without_a_chain_the_form_is_one_answer_and_nothing_else(encoder, monkeypatch):
+    for solution, score in (
         (f"<answer>{FITS}</answer>", 2),
         (f"<answer>{OTHER}</answer>", 1),
         (output(FITS), 1),
         (f"先想想。<answer>{FITS}</answer>", 1),
         (f"<answer>{FITS}</answer><answer>{FITS}</answer>", 0),
         ("<answer></answer>", 0),
-    ],
-)
-def test_without_a_chain_the_form_is_one_answer_and_nothing_else(encoder, monkeypatch, solution, score):
-    found = beside(encoder, monkeypatch, lambda: compute_score(solution_str=solution, extra_info=INFO, chain=False))
-    assert found["score"] == score
+    ):
+        found = beside(encoder, monkeypatch, scored(solution, chain=False))
+        assert found["score"] == score, solution
 
 
 def test_a_setting_that_there_is_not_is_no_reward():
     with pytest.raises(TypeError, match="no setting chian"):
-        asyncio.run(compute_score(solution_str="", extra_info=INFO, chian=False))
+        asyncio.run(scored("", chian=False)())
 
 
 def test_a_cosine_of_exactly_t_does_not_pass(encoder, monkeypatch):
@@ -110,10 +98,8 @@ def test_a_cosine_of_exactly_t_does_not_pass(encoder, monkeypatch):
 
 
 def test_the_encoder_sees_the_answer_and_the_last_turn_alone(encoder, monkeypatch):
-    info = INFO | {
-        "dialogue": [{"role": "seeker", "text": "您好"}, {"role": "supporter", "text": "请讲"}, *INFO["dialogue"]]
-    }
-    beside(encoder, monkeypatch, scored(output(FITS), info))
+    before = [{"role": "seeker", "text": "您好"}, {"role": "supporter", "text": "请讲"}]
+    beside(encoder, monkeypatch, scored(output(FITS), INFO | {"dialogue": [*before, *INFO["dialogue"]]}))
     assert sorted(encoder.asked, key=lambda one: one["kind"]) == [
         {"texts": [FITS], "kind": "answer"},
         {"texts": [POST], "kind": "query"},
@@ -127,19 +113,16 @@ def test_the_encoder_does_not_see_what_an_answer_quotes(encoder, monkeypatch):
     assert [one["texts"] for one in encoder.asked if one["kind"] == "answer"] == [[f"，{OTHER}"]]
 
 
-@pytest.mark.parametrize(("own", "r_answer"), [("", 0), ("先放下手机松身体", 1)])
-def test_an_answer_of_too_many_runs_of_the_question_is_paid_nothing_however_near_it_is(
-    encoder, monkeypatch, own, r_answer
-):
+def test_an_answer_of_too_many_runs_of_the_question_is_paid_nothing_however_near_it_is(encoder, monkeypatch):
     """In pieces of seven characters, so that nothing of it is left out as quoted."""
     letters = "".join(filter(str.isalnum, POST))
-    answer = f"{letters[:7]}呢{letters[8:15]}呢{own}"
-    assert unquoted(POST, answer) == answer
-    encoder.vectors = VECTORS | {answer: VECTORS[POST]}
-    found = beside(encoder, monkeypatch, scored(output(answer)))
-    assert (found["similarity"], found["r_answer"]) == (1, r_answer)
-    assert found["echo"] == pytest.approx(6 / 20 if own else 6 / 12)
-    assert (found["echo"] > MOST_ECHOED) == (r_answer == 0)
+    for own, r_answer, echo in (("", 0, 6 / 12), ("先放下手机松身体", 1, 6 / 20)):
+        answer = f"{letters[:7]}呢{letters[8:15]}呢{own}"
+        assert unquoted(POST, answer) == answer
+        encoder.vectors = VECTORS | {answer: VECTORS[POST]}
+        found = beside(encoder, monkeypatch, scored(output(answer)))
+        assert (found["similarity"], found["r_answer"], found["echo"]) == (1, r_answer, pytest.approx(echo))
+        assert (echo > MOST_ECHOED) == (r_answer == 0)
 
 
 def test_an_answer_that_is_nothing_but_quoted_is_worth_nothing(encoder, monkeypatch):
@@ -157,29 +140,24 @@ def test_t_is_asked_once(encoder, monkeypatch):
     assert encoder.abouts == 1
 
 
-@pytest.mark.parametrize(
-    ("fails", "said"),
-    [
+def test_an_encoder_that_fails_stops_the_run(encoder, monkeypatch):
+    for fails, said in (
         ([(500, {"problem": "busy"}), (502, {}), (500, {"problem": "out of memory"})], "out of memory"),
         ([(400, {"problem": "no texts"})], "refuses: no texts"),
         ([(503, {"stop": "too many failures; mend the key"})], "too many failures; mend the key"),
         ([(200, {"vectors": [["x"]]})], "one vector for each text"),
         ([(200, {"vectors": [[math.nan, 0.0]]})], "no number"),
         ([(200, {"vectors": [[1.0]]})], "vectors of 1 and of 2"),
-    ],
-)
-def test_an_encoder_that_fails_stops_the_run(encoder, monkeypatch, fails, said):
-    encoder.fails = list(fails)
-    with pytest.raises(RewardFailed, match=said):
-        beside(encoder, monkeypatch, scored(output(FITS)))
-    assert not encoder.fails, "it was asked again only where that may help"
-
-
-@pytest.mark.parametrize("threshold", [None, math.nan, "0.5"])
-def test_an_encoder_without_t_is_refused(encoder, monkeypatch, threshold):
-    encoder.threshold = threshold
-    with pytest.raises(RewardFailed, match="made has no threshold"):
-        beside(encoder, monkeypatch, scored(output(FITS)))
+    ):
+        encoder.fails = list(fails)
+        with pytest.raises(RewardFailed, match=said):
+            beside(encoder, monkeypatch, scored(output(FITS)))
+        assert not encoder.fails, "it was asked again only where that may help"
+    for threshold in (None, math.nan, "0.5"):
+        encoder.threshold = threshold
+        monkeypatch.setattr(contrastive, "_thresholds", {})
+        with pytest.raises(RewardFailed, match="made has no threshold"):
+            beside(encoder, monkeypatch, scored(output(FITS)))
 
 
 def test_a_prompt_without_a_question_stops_the_run():
@@ -201,33 +179,24 @@ def test_the_echo_is_the_share_of_runs_that_the_question_has(asked_of, answer):
         assert echoed(asked_of, answer) == (bare != "" and bare in said)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [POST, POST[:20], " ".join(POST), "。".join(POST), POST + "抱抱你，一切都会好起来的。", POST * 3],
-)
-def test_what_is_mostly_the_question_is_an_echo(answer):
-    assert echoed(POST, answer) > MOST_ECHOED
-
-
-def test_an_answer_that_takes_up_a_word_of_the_question_is_none():
+def test_what_is_mostly_the_question_is_an_echo_and_what_takes_up_a_word_of_it_is_none():
+    for answer in (POST, POST[:20], " ".join(POST), "。".join(POST), POST + "抱抱你，一切都会好起来的。", POST * 3):
+        assert echoed(POST, answer) > MOST_ECHOED, answer
     answer = "听到您凌晨三点还醒着，我很心疼。睡前把手机放远一点，不要去看钟，先让身体慢慢地松下来，再看看明天会怎样。"
     assert 0 < echoed(POST, answer) < MOST_ECHOED
 
 
 # What is quoted.
-@pytest.mark.parametrize(
-    ("answer", "left"),
-    [
+def test_a_quotation_is_found_whatever_stands_in_it():
+    for answer, left in (
         ("您说凌晨三点还醒着，白天很累吧。", "您说很累吧。"),
         ("您说凌晨三点还醒着,  白天……很累吧。", "您说……很累吧。"),
         ("您说凌 晨 三 点 还 醒 着 白 天很累吧。", "您说很累吧。"),
         ("凌晨三点还醒着。", "凌晨三点还醒着。"),
         ("凌晨三点还醒着白。！", ""),
         ("。", "。"),
-    ],
-)
-def test_a_quotation_is_found_whatever_stands_in_it(answer, left):
-    assert unquoted(POST, answer) == left
+    ):
+        assert unquoted(POST, answer) == left, answer
 
 
 def by_letter(asked_of: str, answer: str) -> str:
@@ -260,8 +229,6 @@ def test_a_question_held_against_many_answers_leaves_of_each_what_it_leaves_of_o
 
 def test_hardly_any_human_answer_is_an_echo(shared):
     """The limit was chosen on these: it refuses none of them."""
-    import json
-
     posts = json.loads((shared / "zh_qa" / "PsyQA_example.json").read_text())
     shares = [
         echoed(f"{post['question']}\n{post['description']}", answer["answer_text"])

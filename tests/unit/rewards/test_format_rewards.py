@@ -1,26 +1,16 @@
 """What the form of an output is worth."""
 
+import annotate_rows
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.rewards.format import answer_alone, cer, coe, ecot, section
-from schemas.reasoning import COE_TAGS, ECOT_TAGS, Cer, Coe, Ecot
+from schemas.reasoning import COE_TAGS, ECOT_TAGS, Coe, Ecot
 
 WELL = Ecot(situation="失眠", motivation="想被理解", strategy="先共情", answer="您辛苦了。").render()
 COE_WELL = Coe(L1="难过", L2="失去", L3="想被听见", L4="先听", answer="您辛苦了。").render()
-CER_WELL = Cer(
-    lang="zh",
-    stage="exploration",
-    history_reasoning="刚开始说",
-    sentiment="negative",
-    emotion="难过",
-    intensity=4,
-    emotion_reasoning="说了三次难过",
-    strategy="Question",
-    strategy_reasoning="先问",
-    response="能多说一点吗？",
-).render()
+CER_WELL = annotate_rows.cer().render()
 
 
 def element(name: str, text: str = "字") -> str:
@@ -92,30 +82,19 @@ def test_the_parts_are_shares(pieces):
     assert not found.ordered or found.r_order == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "reward"),
-    [
-        (COE_WELL, 1), ("\n" + COE_WELL.replace("<L2>", " <L2>\n"), 1), ("", 0), (COE_WELL + COE_WELL, 0), (WELL, 0),
-        (COE_WELL + "再见", 0), ("好的，" + COE_WELL, 0), (COE_WELL.replace("</L4>", ""), 0),
-        (COE_WELL.replace("L3", "L2"), 0), (COE_WELL.replace("您辛苦了。", " "), 0),
-        (COE_WELL.replace("您辛苦了。", "<answer>您</answer>"), 0), (COE_WELL.replace("<L1>", "<l1>"), 0),
-        (COE_WELL.replace("您辛苦了。", "<b>您</b>辛苦了 <3"), 1),
-    ],
-)  # fmt: skip
-def test_the_coe_format_is_kept_or_not(text, reward):
-    assert coe(text) == reward
-
-
-@pytest.mark.parametrize(
-    ("text", "reward"),
-    [
-        (CER_WELL, 1), ("", -1), (COE_WELL, -1), (CER_WELL.replace("强度：4", "强度：6"), -1),
-        (CER_WELL.replace("<emotion>", "").replace("</emotion>", ""), -1), (CER_WELL * 2, -1),
-        (CER_WELL.replace("难过；", "难过\n；"), -1), (CER_WELL.replace("先问", ""), -1),
-    ],
-)  # fmt: skip
-def test_the_cer_format_is_kept_or_not(text, reward):
-    assert cer(text) == reward
+def test_the_coe_and_cer_formats_are_kept_or_not():
+    kept = {COE_WELL, "\n" + COE_WELL.replace("<L2>", " <L2>\n"), COE_WELL.replace("您辛苦了。", "<b>您</b>辛苦了 <3")}
+    broken = (
+        "", COE_WELL + COE_WELL, WELL, COE_WELL + "再见", "好的，" + COE_WELL, COE_WELL.replace("</L4>", ""),
+        COE_WELL.replace("L3", "L2"), COE_WELL.replace("您辛苦了。", " "),
+        COE_WELL.replace("您辛苦了。", "<answer>您</answer>"), COE_WELL.replace("<L1>", "<l1>"),
+    )  # fmt: skip
+    assert {text: coe(text) for text in (*kept, *broken)} == dict.fromkeys(kept, 1) | dict.fromkeys(broken, 0)
+    wrong = (
+        "", COE_WELL, CER_WELL.replace("强度：3", "强度：6"), CER_WELL * 2, CER_WELL.replace("委屈；", "委屈\n；"),
+        CER_WELL.replace("<emotion>", "").replace("</emotion>", ""), CER_WELL.replace("他反复说起这件事", "", 1),
+    )  # fmt: skip
+    assert {text: cer(text) for text in (CER_WELL, *wrong)} == {CER_WELL: 1} | dict.fromkeys(wrong, -1)
 
 
 @given(st.text(alphabet="<>/L1234empathy_thinkanswer字 \n", max_size=200))
@@ -132,22 +111,19 @@ UNSEEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", UNSEEN)
-def test_what_nobody_sees_is_no_text(name):
+def test_what_nobody_sees_is_no_text():
     """The strict formats pay for text, and a policy would find the cheapest."""
-    unseen = UNSEEN[name]
-    assert not ecot(WELL.replace("想被理解", unseen)).strict
-    assert coe(COE_WELL.replace("失去", unseen)) == coe(COE_WELL.replace("您辛苦了。", unseen)) == 0
-    assert answer_alone(element("answer", unseen)) == 0
-    for said in ("刚开始说", "难过", "先问", "能多说一点吗？"):
-        assert cer(CER_WELL.replace(said, unseen, 1)) == -1
-    assert section(element("answer", unseen), "answer", COE_TAGS) is None
-    assert coe(COE_WELL.replace("失去", f"{unseen}失去{unseen}")) == 1
+    for name, unseen in UNSEEN.items():
+        assert not ecot(WELL.replace("想被理解", unseen)).strict, name
+        assert coe(COE_WELL.replace("失去", unseen)) == coe(COE_WELL.replace("您辛苦了。", unseen)) == 0, name
+        assert answer_alone(element("answer", unseen)) == 0, name
+        for said in ("他反复说起这件事", "委屈", "那天发生了什么？"):
+            assert cer(CER_WELL.replace(said, unseen, 1)) == -1, name
+        assert section(element("answer", unseen), "answer", COE_TAGS) is None, name
+        assert coe(COE_WELL.replace("失去", f"{unseen}失去{unseen}")) == 1, name
 
 
-@pytest.mark.parametrize("name", [*ECOT_TAGS, *COE_TAGS])
-def test_ten_thousand_tags_are_worth_no_more_than_one(name):
-    text = f"<{name}>" * 10_000 + f"</{name}>" * 10_000
-    assert ecot(text).r_num == 0
-    assert coe(text) == 0
-    assert cer(text) == -1
+def test_ten_thousand_tags_are_worth_no_more_than_one():
+    for name in (*ECOT_TAGS, *COE_TAGS):
+        text = f"<{name}>" * 10_000 + f"</{name}>" * 10_000
+        assert (ecot(text).r_num, coe(text), cer(text)) == (0, 0, -1), name

@@ -2,8 +2,10 @@
 
 import asyncio
 import math
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+import annotate_rows
 import numpy as np
 import pytest
 from aiohttp import web
@@ -15,13 +17,11 @@ from pipelines.rewards import compeer, mindchat, services
 from pipelines.rewards.compeer import parts
 from pipelines.rewards.redundancy import reweight
 from pipelines.rewards.services import RewardFailed, close
-from schemas.reasoning import Cer, Ecot
+from schemas.labels import PREFERENCES
+from schemas.reasoning import Ecot
 
 WELL = Ecot(situation="失眠", motivation="想被理解", strategy="先共情", answer="您辛苦了。").render()
-CER_WELL = Cer(
-    lang="zh", stage="exploration", history_reasoning="刚开始说", sentiment="negative", emotion="难过", intensity=4,
-    emotion_reasoning="说了三次难过", strategy="Question", strategy_reasoning="先问", response="能多说一点吗？",
-).render()  # fmt: skip
+CER_WELL = annotate_rows.cer().render()
 ROW = {
     "split": "train",
     "row_id": "sample:1",
@@ -33,29 +33,36 @@ ROW = {
     ],
 }
 MINDCHAT_KEYS = {
-    "score", "r_format", "r_exist", "r_num", "r_order", "ordered", "strict", "r_answer", "fluency", "empathy",
-    "support", "judge_ok", "words",
-}  # fmt: skip
-COMPEER_KEYS = {
-    "score", "r", "step1", "step2", "step3", "response", "format", "length", "s_in", "s_hi", "tau",
-    "redundancy_alone", "judge_ok", "words",
-}  # fmt: skip
+    *("score", "r_format", "r_exist", "r_num", "r_order", "ordered", "strict", "r_answer", "judge_ok", "words"),
+    *("fluency", "empathy", "support"),
+}
+TERMS = ("step1", "step2", "step3", "response", "format")
+COMPEER_KEYS = {"score", "r", *TERMS, "length", "s_in", "s_hi", "tau", "redundancy_alone", "judge_ok", "words"}
 
 
-def scored(reward: Any, output: str, answer: Any = verdict, **settings: Any) -> tuple[dict[str, Any], list[Any]]:
-    """What a reward says of an output, and what its judge was asked."""
+def beside(answer: Any, variable: str, does: Callable[[], Awaitable[Any]], token: str = "") -> tuple[Any, list[Any]]:
+    """What a coroutine gives while a service is up, and what that was asked."""
 
-    async def ask() -> tuple[dict[str, Any], list[Any]]:
+    async def run() -> tuple[Any, list[Any]]:
         async with serving(answer) as (address, questions):
             with pytest.MonkeyPatch.context() as patched:
-                patched.setenv("GONGQING_JUDGE", address)
-                told = {"data_source": "gongqing/x", "ground_truth": "听起来很累。", "extra_info": ROW}
+                patched.setenv(variable, address + token)
                 try:
-                    return await reward.compute_score(solution_str=output, **told, **settings), questions
+                    return await does(), questions
                 finally:
                     await close()
 
-    return asyncio.run(ask())
+    return asyncio.run(run())
+
+
+def scored(
+    reward: Any, output: str, answer: Any = verdict, info: Any = None, token: str = "", **settings: Any
+) -> tuple[dict[str, Any], list[Any]]:
+    """What a reward says of an output, and what its judge was asked."""
+    told = {"data_source": "gongqing/x", "ground_truth": "听起来很累。", "extra_info": info or ROW}
+    return beside(
+        answer, "GONGQING_JUDGE", lambda: reward.compute_score(solution_str=output, **told, **settings), token
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -75,14 +82,11 @@ def test_m_adds_the_judges_points_to_the_form():
     assert question == {"row_id": "sample:1", "lang": "zh", "dialogue": ROW["dialogue"], "answer": "您辛苦了。"}
 
 
-NO_ANSWER = [
-    "", "您辛苦了。", WELL + "<answer>再见</answer>", WELL.replace("</answer>", ""),
-    WELL.replace("您辛苦了。", "您<strategy>辛苦了。"), WELL.replace("您辛苦了。", " "),
-]  # fmt: skip
-
-
 def test_without_one_answer_nobody_is_asked_and_nothing_failed():
-    for output in NO_ANSWER:
+    for output in (
+        *("", "您辛苦了。", WELL + "<answer>再见</answer>", WELL.replace("</answer>", "")),
+        *(WELL.replace("您辛苦了。", "您<strategy>辛苦了。"), WELL.replace("您辛苦了。", " ")),
+    ):
         found, questions = scored(mindchat, output)
         assert questions == [], output
         assert (found["r_answer"], found["judge_ok"], found["score"]) == (0, 1, found["r_format"])
@@ -93,7 +97,7 @@ def test_a_failed_judgement_is_worth_nothing_and_says_so():
     assert (found["r_answer"], found["judge_ok"], found["words"]) == (0, 0, "no marked field")
     assert found.keys() == MINDCHAT_KEYS
     found, _ = scored(compeer, CER_WELL, lambda *_: {"ok": False, "problem": "no marked field"})
-    assert [found[name] for name in ("step1", "step2", "step3", "response", "format")] == [0, 0, 0, 0, 1]
+    assert [found[name] for name in TERMS] == [0, 0, 0, 0, 1]
     assert (found["score"], found["judge_ok"]) == (1, 0)
     assert found.keys() == COMPEER_KEYS
 
@@ -111,9 +115,7 @@ def test_what_nobody_judged_is_neither_good_nor_bad():
     for found in of_group(mindchat, [judged, judged, refused]):
         assert (found["score"], found["r_answer"]) == (judged["score"], judged["r_answer"])
     assert [one["judge_ok"] for one in of_group(mindchat, [judged, refused])] == [1, 0]
-    wrong, _ = scored(
-        compeer, CER_WELL, lambda *_: {"ok": True, "steps": [False] * 3, "preference": "first", "words": ""}
-    )
+    wrong, _ = scored(compeer, CER_WELL, lambda *_: {"ok": True, "steps": [False] * 3, "preference": "first"})
     refused, _ = scored(compeer, CER_WELL, lambda *_: {"ok": False, "problem": "refused"})
     assert {one["score"] for one in of_group(compeer, [wrong, wrong, refused], reweight=False)} == {wrong["r"]}
 
@@ -134,40 +136,32 @@ def test_what_needs_no_judge_counts_also_where_the_judge_fails():
     assert [one["r"] for one in alone] == [-2]
 
 
-@pytest.mark.parametrize("module", [mindchat, compeer])
-def test_a_setting_that_there_is_not_is_no_reward(module: Any):
-    with pytest.raises(TypeError, match="no setting rewieght"):
-        scored(module, WELL, rewieght=False)
+def test_a_setting_that_there_is_not_is_no_reward():
+    for module in (mindchat, compeer):
+        with pytest.raises(TypeError, match="no setting rewieght"):
+            scored(module, WELL, rewieght=False)
 
 
-@pytest.mark.parametrize("points", [0.5, 6, math.nan, "5", None])
-def test_points_that_there_are_not_are_no_reward(points: Any):
-    with pytest.raises(RewardFailed, match="for empathy, and points go from 1 to 5"):
-        scored(mindchat, WELL, lambda *_: {"ok": True, "fluency": 5, "empathy": points, "support": 1, "words": ""})
-
-
-@pytest.mark.parametrize("preference", ["first", "second", "both", "neither"])
+@pytest.mark.parametrize("preference", PREFERENCES)
 def test_c_is_the_sum_of_five_terms(preference: str):
     answer = {"ok": True, "steps": [True, False, True], "preference": preference, "words": ""}
     found, [(path, question)] = scored(compeer, CER_WELL, lambda *_: answer, length=lambda text: 3)
     response = 1 if preference in ("second", "both") else -1
-    assert [found[name] for name in ("step1", "step2", "step3", "response", "format")] == [1, -1, 1, response, 1]
+    assert [found[name] for name in TERMS] == [1, -1, 1, response, 1]
     assert found["score"] == found["r"] == 2 + response
     assert found["length"] == 3
     assert found.keys() == COMPEER_KEYS
     assert path == "/compeer"
     assert question["reference"] == "听起来很累。"
-    assert question["response"] == "能多说一点吗？"
+    assert question["response"] == "那天发生了什么？"
     assert [step.partition("：")[0] for step in question["steps"]] == ["阶段", "情感", "策略"]
 
 
 def test_what_is_there_is_judged_also_where_the_whole_is_malformed():
     broken = CER_WELL.replace("</emotion>", "").replace("<cer_think>", "")
-    found, [(_, question)] = scored(
-        compeer, broken, lambda *_: {"ok": True, "steps": [True] * 3, "preference": "both", "words": ""}
-    )
+    found, [(_, question)] = scored(compeer, broken, lambda *_: {"ok": True, "steps": [True] * 3, "preference": "both"})
     assert [step is None for step in question["steps"]] == [False, True, False]
-    assert [found[name] for name in ("step1", "step2", "step3", "response", "format")] == [1, -1, 1, 1, -1]
+    assert [found[name] for name in TERMS] == [1, -1, 1, 1, -1]
 
 
 def test_an_output_with_nothing_to_judge_is_not_shown_to_anybody():
@@ -175,20 +169,24 @@ def test_an_output_with_nothing_to_judge_is_not_shown_to_anybody():
     assert (questions, found["score"], found["judge_ok"], found["length"]) == ([], -5, 1, 0)
 
 
-@pytest.mark.parametrize("answer", [
-    {"steps": [True, True], "preference": "both"}, {"steps": [1, 0, 1], "preference": "both"}, {"preference": "both"},
-    {"steps": [True] * 3, "preference": "third"}, {"steps": [True] * 3},
-])  # fmt: skip
-def test_a_verdict_of_another_form_is_no_reward(answer: dict[str, Any]):
-    with pytest.raises(RewardFailed, match="the judge"):
-        scored(compeer, CER_WELL, lambda *_: {"ok": True, **answer})
-
-
-@pytest.mark.parametrize("answer", [{}, {"ok": "false"}])
-def test_an_answer_that_does_not_say_whether_it_is_a_verdict_is_no_reward(answer: dict[str, Any]):
-    for reward, output in ((mindchat, WELL), (compeer, CER_WELL)):
-        with pytest.raises(RewardFailed, match=r"the judge says ok .*, and true or false was asked for"):
-            scored(reward, output, lambda *_: answer)
+def test_a_verdict_of_another_form_is_no_reward():
+    for reward, answer, said in (
+        *(
+            (mindchat, {"ok": True, "fluency": 5, "empathy": points, "support": 1}, "for empathy, and points go from 1")
+            for points in (0.5, 6, math.nan, "5", None)
+        ),
+        *(
+            (compeer, {"ok": True, "steps": steps, "preference": "both"}, "judge")
+            for steps in ([True, True], [1, 0, 1])
+        ),
+        (compeer, {"ok": True, "preference": "both"}, "the judge"),
+        (compeer, {"ok": True, "steps": [True] * 3, "preference": "third"}, "the judge"),
+        (compeer, {"ok": True, "steps": [True] * 3}, "the judge"),
+        *((one, {}, "the judge says ok .*, and true or false was asked for") for one in (mindchat, compeer)),
+        *((one, {"ok": "false"}, "the judge says ok .*, and true or") for one in (mindchat, compeer)),
+    ):
+        with pytest.raises(RewardFailed, match=said):
+            scored(reward, WELL if reward is mindchat else CER_WELL, lambda *_, answer=answer: answer)
 
 
 async def slow(*_: Any) -> dict[str, Any]:
@@ -196,22 +194,18 @@ async def slow(*_: Any) -> dict[str, Any]:
     return {}
 
 
-REFUSALS = {
-    "the judge says stop": (lambda *_: web.json_response({"stop": "7 of 9 judgements failed"}, status=503), "7 of 9"),
-    "no JSON": (lambda *_: web.Response(text="<html>"), "no JSON object"),
-    "a list": (lambda *_: [1], "no JSON object"),
-    "an error": (lambda *_: web.json_response({}, status=500), "status 500"),
-    "slow": (slow, "no answer from"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSALS)
-def test_a_judge_that_does_not_judge_is_no_zero(name: str, monkeypatch: pytest.MonkeyPatch):
-    answer, said = REFUSALS[name]
+def test_a_judge_that_does_not_judge_is_no_zero(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(services, "SECONDS", 0.2)
-    for reward, output in ((mindchat, WELL), (compeer, CER_WELL)):
-        with pytest.raises(RewardFailed, match=said):
-            scored(reward, output, answer)
+    for answer, said in (
+        (lambda *_: web.json_response({"stop": "7 of 9 judgements failed"}, status=503), "7 of 9"),
+        (lambda *_: web.Response(text="<html>"), "no JSON object"),
+        (lambda *_: [1], "no JSON object"),
+        (lambda *_: web.json_response({}, status=500), "status 500"),
+        (slow, "no answer from"),
+    ):
+        for reward, output in ((mindchat, WELL), (compeer, CER_WELL)):
+            with pytest.raises(RewardFailed, match=said):
+                scored(reward, output, answer)
 
 
 async def ask() -> None:
@@ -221,34 +215,17 @@ async def ask() -> None:
         await close()
 
 
-async def refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with serving() as (address, _):
-        monkeypatch.setenv("GONGQING_JUDGE", f"{address}/s3cret")
-        await ask()
-
-
-def test_without_a_judge_there_is_no_reward_and_no_error_names_the_token_that_it_wants(
-    monkeypatch: pytest.MonkeyPatch, unused_port: str
-):
+def test_without_a_judge_there_is_no_reward_and_no_error_names_the_token_that_it_wants(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(RewardFailed, match="GONGQING_JUDGE is not set"):
         asyncio.run(ask())
-    for does, message in ((refused(monkeypatch), r"refuses: status 404$"), (ask(), "no answer from")):
-        with pytest.raises(RewardFailed, match=message) as caught:
-            asyncio.run(does)
+    with pytest.raises(RewardFailed, match=r"refuses: status 404$") as refused:
+        scored(mindchat, WELL, token="/s3cret")
+    monkeypatch.setenv("GONGQING_JUDGE", "http://127.0.0.1:1/s3cret")  # nobody listens there
+    with pytest.raises(RewardFailed, match="no answer from") as unheard:
+        asyncio.run(ask())
+    for caught in (refused, unheard):
         assert "/mindchat" in str(caught.value)
         assert "s3cret" not in str(caught.value)
-        monkeypatch.setenv("GONGQING_JUDGE", f"{unused_port}/s3cret")
-
-
-@pytest.fixture
-def unused_port() -> str:
-    """An address at which nobody listens any more."""
-
-    async def address() -> str:
-        async with serving() as (found, _):
-            return found
-
-    return asyncio.run(address())
 
 
 def result(r: float, response: str) -> dict[str, Any]:
@@ -266,9 +243,8 @@ def test_the_scores_of_a_group_are_its_reweighted_rewards(members, history, mode
     results = [result(r, text) for text, r in members]
     found = asyncio.run(compeer.group_scores(outputs, results, extra_info=row, alpha=alpha, beta=beta, mode=mode))
     rewards, texts = [r for _, r in members], [text for text, _ in members]
-    assert [one["score"] for one in found] == pytest.approx(
-        reweight(rewards, texts, history, alpha, beta, mode=mode).tolist()
-    )
+    wanted = reweight(rewards, texts, history, alpha, beta, mode=mode).tolist()
+    assert [one["score"] for one in found] == pytest.approx(wanted)
     assert [one["r"] for one in found] == rewards
     unweighed = asyncio.run(compeer.group_scores(outputs, results, extra_info=row, reweight=False))
     assert [one["score"] for one in unweighed] == rewards
@@ -278,93 +254,62 @@ def test_the_scores_of_a_group_are_its_reweighted_rewards(members, history, mode
 def test_a_group_that_redundancy_alone_decides_is_told():
     texts = ["您愿意多说一点吗？", "我在听，您慢慢说。"]
     outputs = [f"<answer>{text}</answer>" for text in texts]
-    alike = asyncio.run(compeer.group_scores(outputs, [result(3, text) for text in texts], extra_info=ROW))
-    assert [one["redundancy_alone"] for one in alike] == [1, 1]
-    apart = asyncio.run(
-        compeer.group_scores(outputs, [result(r, text) for r, text in zip((3, 1), texts, strict=True)], extra_info=ROW)
-    )
-    assert [one["redundancy_alone"] for one in apart] == [0, 0]
+    for rewards, alone in (((3, 3), 1), ((3, 1), 0)):
+        results = [result(r, text) for r, text in zip(rewards, texts, strict=True)]
+        found = asyncio.run(compeer.group_scores(outputs, results, extra_info=ROW))
+        assert [one["redundancy_alone"] for one in found] == [alone, alone]
 
 
-def weighed_by(vectors: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[list[dict[str, Any]], list[Any]]:
+def weighed_by(vectors: Any) -> tuple[list[dict[str, Any]], list[Any]]:
     """A group of three, one without an answer, beside an encoder; and what that was asked."""
     outputs = ["<answer>甲</answer>", "<answer>乙</answer>", "no answer"]
     results = [result(4, "甲"), result(4, "乙"), result(-5, "")]
-
-    async def ask() -> tuple[list[dict[str, Any]], list[Any]]:
-        async with serving(vectors) as (address, questions):
-            monkeypatch.setenv("GONGQING_ENCODER", address)
-            try:
-                return await compeer.group_scores(outputs, results, extra_info=ROW), questions
-            finally:
-                await close()
-
-    return asyncio.run(ask())
+    return beside(vectors, "GONGQING_ENCODER", lambda: compeer.group_scores(outputs, results, extra_info=ROW))
 
 
-@pytest.mark.parametrize(
-    ("vectors", "said"),
-    [
+def test_a_broken_encoder_makes_no_group_that_is_like_nothing():
+    for vectors, said in (
         ([[math.nan, 0.0]] * 3, "no number"),
         ([[math.inf, 0.0]] * 3, "no number"),
         ([[1.0, 0.0]] * 2, "one vector for each text"),
         (None, "one vector for each text"),
-    ],
-)
-def test_a_broken_encoder_makes_no_group_that_is_like_nothing(vectors: Any, said: str, monkeypatch: pytest.MonkeyPatch):
-    with pytest.raises(RewardFailed, match=said):
-        weighed_by(lambda *_: {"vectors": vectors}, monkeypatch)
+    ):
+        with pytest.raises(RewardFailed, match=said):
+            weighed_by(lambda *_, vectors=vectors: {"vectors": vectors})
 
 
-def test_the_encoder_of_the_recipe_says_what_is_alike(monkeypatch: pytest.MonkeyPatch):
+def test_the_encoder_of_the_recipe_says_what_is_alike():
     def vectors(path: str, question: dict[str, Any]) -> dict[str, Any]:
         return {"vectors": [[1.0, 0.0] if text in "甲乙" else [0.0, 1.0] for text in question["texts"]]}
 
-    found, questions = weighed_by(vectors, monkeypatch)
+    found, questions = weighed_by(vectors)
     assert questions == [("/embed", {"texts": ["甲", "乙", "我在听，您慢慢说。"], "kind": "answer"})]
-    assert [one["s_in"] for one in found] == [0.5, 0.5, 0.0]
-    assert [one["s_hi"] for one in found] == [0.0, 0.0, 0.0]
-
-
-HOSTILE = {
-    "tags inside tags": "<answer><answer>您</answer></answer>",
-    "ten thousand tags": "<answer>" * 10_000 + "</answer>" * 10_000,
-    "ten thousand elements": "<answer>您</answer>" * 10_000,
-    "closed before it opens": "</answer>您<answer>",
-    "closed twice, never opened": "</answer>您</answer>",
-    "a step in the answer": "<answer>您<history>好</history></answer>",
-    "brackets": "<" * 1_000_000,
-}
+    assert [(one["s_in"], one["s_hi"]) for one in found] == [(0.5, 0.0), (0.5, 0.0), (0.0, 0.0)]
 
 
 def test_a_hostile_output_has_no_section():
-    assert not {name: parts(text).response for name, text in HOSTILE.items() if parts(text).response is not None}
+    for text in (
+        *("<answer><answer>您</answer></answer>", "<answer>您</answer>" * 10_000, "<" * 1_000_000),
+        *("<answer>" * 10_000 + "</answer>" * 10_000, "</answer>您<answer>", "</answer>您</answer>"),
+        "<answer>您<history>好</history></answer>",
+    ):
+        assert parts(text).response is None, text[:40]
 
 
 def test_what_verl_hands_over_may_be_an_array():
-    row = {**ROW, "dialogue": np.array(ROW["dialogue"], dtype=object)}
-
-    async def ask() -> Any:
-        async with serving() as (address, questions):
-            with pytest.MonkeyPatch.context() as patched:
-                patched.setenv("GONGQING_JUDGE", address)
-                await mindchat.compute_score(solution_str=WELL, extra_info=row)
-                await close()
-            return questions[0][1]["dialogue"]
-
-    assert asyncio.run(ask()) == ROW["dialogue"]
+    _, [(_, question)] = scored(mindchat, WELL, info=ROW | {"dialogue": np.array(ROW["dialogue"], dtype=object)})
+    assert question["dialogue"] == ROW["dialogue"]
 
 
-@pytest.mark.parametrize(("reward", "output", "score"), [(mindchat, WELL, 1.0), (compeer, CER_WELL, 1.0)])
-def test_without_a_judge_the_form_alone_counts_and_nobody_is_asked(reward, output, score):
-    found, questions = scored(reward, output, judge=False)
-    assert questions == []
-    assert (found["score"], found["judge_ok"]) == (score, 1)
-    assert scored(reward, "不知道。", judge=False)[0]["score"] < score
+def test_without_a_judge_the_form_alone_counts_and_nobody_is_asked():
+    for reward, output in ((mindchat, WELL), (compeer, CER_WELL)):
+        found, questions = scored(reward, output, judge=False)
+        assert (questions, found["score"], found["judge_ok"]) == ([], 1, 1)
+        assert scored(reward, "不知道。", judge=False)[0]["score"] < 1
 
 
 def test_without_a_judge_what_repeats_is_worth_less_all_the_same():
-    outputs = [CER_WELL, CER_WELL, CER_WELL.replace("能多说一点吗？", "那一个月里，最难的是哪一天？")]
+    outputs = [CER_WELL, CER_WELL, CER_WELL.replace("那天发生了什么？", "那一个月里，最难的是哪一天？")]
     results = [scored(compeer, output, judge=False)[0] for output in outputs]
     found = asyncio.run(compeer.group_scores(outputs, results, extra_info=ROW, judge=False))
     assert found[0]["score"] == found[1]["score"] < found[2]["score"]

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from pipelines.rewards.redundancy import character_pairs, redundancy, reweight
 
-OUTPUTS = ["我在听，您慢慢说。", "我在听，你可以慢慢说。", "先去睡一觉吧。", "这不是您的错。"]
 HISTORY = ["我在听。", "您愿意多说一点吗？"]
-REWARDS = [5.0, 1.0, -3.0, 1.0]
 
 texts = st.lists(st.text(alphabet="我在听您慢说。ab ", max_size=12), min_size=1, max_size=6)
 
@@ -21,10 +19,10 @@ def cosine(one, other):
     return across / math.sqrt(float(one @ one) * float(other @ other)) if across else 0.0
 
 
-def by_hand(rewards, outputs, history, alpha, beta, length=len):
+def by_hand(rewards, outputs, history, alpha, beta):
     vectors = character_pairs([*outputs, *history])
     mine, theirs = vectors[: len(outputs)], vectors[len(outputs) :]
-    tau = 1 / (1 + math.exp(-alpha * (sum(map(length, outputs)) / len(outputs) - beta)))
+    tau = 1 / (1 + math.exp(-alpha * (sum(map(len, outputs)) / len(outputs) - beta)))
     found = []
     for i, r in enumerate(rewards):
         others = [cosine(mine[i], mine[j]) for j in range(len(outputs)) if j != i]
@@ -65,9 +63,8 @@ def test_how_much_it_counts_follows_from_the_length():
     assert redundancy(short, []).tau < redundancy(even, []).tau < redundancy(long, []).tau < 1
     assert redundancy(["字" * 100_000], []).tau == 1
     assert redundancy([""], [], beta=10_000).tau == 0
-    assert redundancy(["我 在 听"], [], length=lambda text: len(text.split())).tau == pytest.approx(
-        1 / (1 + math.exp(-0.5 * (3 - 5)))
-    )
+    words = redundancy(["我 在 听"], [], length=lambda text: len(text.split()))
+    assert words.tau == pytest.approx(1 / (1 + math.exp(-0.5 * (3 - 5))))
 
 
 def test_an_encoder_may_be_named_and_its_cosines_are_clipped():
@@ -77,12 +74,9 @@ def test_an_encoder_may_be_named_and_its_cosines_are_clipped():
     assert reweight([1.0, 1.0], ["a", "b"], [], encode=opposite) == pytest.approx([1.0, 1.0])
 
 
-@pytest.mark.parametrize("broken", [math.nan, math.inf])
-def test_a_vector_that_is_no_number_is_no_text_that_is_like_nothing(broken):
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        reweight([1.0, 1.0], ["a", "b"], [], encode=lambda texts: np.array([[1.0, 0.0], [broken, 0.0]]))
-
-
-def test_every_output_has_a_reward():
+def test_a_vector_that_is_no_number_and_an_output_without_a_reward_are_refused():
+    for broken in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="NaN or infinity"):
+            reweight([1.0, 1.0], ["a", "b"], [], encode=lambda _, v=broken: np.array([[1.0, 0.0], [v, 0.0]]))
     with pytest.raises(ValueError, match="1 rewards for 2 outputs"):
         reweight([1.0], ["a", "b"], [])

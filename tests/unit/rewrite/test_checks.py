@@ -125,21 +125,19 @@ def test_quotations_of_no_other_line_are_counted_and_apostrophes_are_none():
     assert misquotations(["It’s the kids’ fault", "That’s what the kids’ teacher says"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("texts", "fault"),
-    [
-        (["我在北京三年没跟他说过话了", "听起来你心里很委屈，是吗？"], ("unchanged", "2 of 2 lines")),
-        (["1. 在上海五年没理他\n2. 我难过", "你是不是觉得很受伤？"], ("artefact", "list 1")),
-        (["在上海，已经五年不跟他说话了，唉", "你是不是觉得很受伤？"], ("facts_changed", "number 1, name 1")),
-        (["作为一个AI，**我**不知道", "求助者：愿意"], ("artefact", "ai_phrase 1, markdown 1, speaker_label 1")),
-        (["北京这三年，我跟他没讲过话，唉", "你是不是觉得很受伤？"], None),
-    ],
-)
-def test_the_first_fault_is_reported_without_a_text(texts, fault):
+def test_the_first_fault_is_reported_without_a_text():
     source = script(1, "seeker: 我在北京三年没跟他说过话了", "supporter: 听起来你心里很委屈，是吗？")
-    assert first_fault(source, texts, PROMPT) == fault
+    hurt = "你是不是觉得很受伤？"
+    for texts, fault in (
+        (["我在北京三年没跟他说过话了", "听起来你心里很委屈，是吗？"], ("unchanged", "2 of 2 lines")),
+        (["1. 在上海五年没理他\n2. 我难过", hurt], ("artefact", "list 1")),
+        (["在上海，已经五年不跟他说话了，唉", hurt], ("facts_changed", "number 1, name 1")),
+        (["作为一个AI，**我**不知道", "求助者：愿意"], ("artefact", "ai_phrase 1, markdown 1, speaker_label 1")),
+        (["北京这三年，我跟他没讲过话，唉", hurt], None),
+    ):
+        assert first_fault(source, texts, PROMPT) == fault
     with pytest.raises(ValueError, match="shorter"):
-        first_fault(source, texts[:1], PROMPT)
+        first_fault(source, [hurt], PROMPT)
 
 
 @given(

@@ -5,38 +5,33 @@ from statistics import fmean
 
 import polars as pl
 import pytest
+from sample_rows import turn
 
 from pipelines.operations.paper_tables import diversity
 from pipelines.text.nearness import shared
 from schemas.dialogues import CoherentDialogues
 from schemas.personas import RewrittenDialogues
-
-
-def turns(*said: tuple[str, str, list[str]]) -> list[dict]:
-    rest = {"source_strategies": [], "emotion": None, "feedback": None, "origin": "human", "media": []}
-    return [{"role": role, "text": text, "strategies": labels} | rest for role, text, labels in said]
+from schemas.table import Table
 
 
 def talk(first: str, second: str, *labels: str) -> list[dict]:
-    return turns(("seeker", first, []), ("supporter", second, list(labels)))
+    return [turn(f"seeker: {first}"), turn(f"supporter: {second}", strategies=list(labels))]
+
+
+def _frame(table: type[Table], rows: list[dict]) -> pl.DataFrame:
+    every = [dict.fromkeys(table.column_names()) | row for row in rows]
+    return pl.DataFrame(every, schema=table.polars_schema())
 
 
 def source(*talks: list[dict], lang: str = "en") -> pl.DataFrame:
-    rows = [
-        dict.fromkeys(CoherentDialogues.column_names()) | {"dialogue_id": f"s:{n}", "lang": lang, "turns": said}
-        for n, said in enumerate(talks)
-    ]
-    return pl.DataFrame(rows, schema=CoherentDialogues.polars_schema())
+    rows = [{"dialogue_id": f"s:{lang}{n}", "lang": lang, "turns": said} for n, said in enumerate(talks)]
+    return _frame(CoherentDialogues, rows)
 
 
 def rewritten(variant: str, *talks: list[dict], lang: str = "en") -> pl.DataFrame:
-    rows = [
-        dict.fromkeys(RewrittenDialogues.column_names())
-        | {"dialogue_id": f"s:{n}~{variant}", "source_dialogue_id": f"s:{n}", "variant": variant, "lang": lang}
-        | {"turns": said}
-        for n, said in enumerate(talks)
-    ]
-    return pl.DataFrame(rows, schema=RewrittenDialogues.polars_schema())
+    ids = [{"dialogue_id": f"s:{lang}{n}~{variant}", "source_dialogue_id": f"s:{lang}{n}"} for n in range(len(talks))]
+    rows = [one | {"variant": variant, "lang": lang, "turns": said} for one, said in zip(ids, talks, strict=True)]
+    return _frame(RewrittenDialogues, rows)
 
 
 def figure(found: pl.DataFrame, name: str) -> dict[str, float]:
@@ -51,10 +46,8 @@ OTHER = talk("I am worn out to the bone", "you sound worn out", "Reflection of f
 
 def test_distinct_is_different_words_by_all_words():
     found = diversity(source(FIRST), rewritten("P", OTHER))
-    assert figure(found, "distinct-1") == {
-        "source": 5 / 9,
-        "P": 9 / 11,
-    }  # i feel so tired you | i am worn out to the bone you sound
+    # i feel so tired you | i am worn out to the bone you sound
+    assert figure(found, "distinct-1") == {"source": 5 / 9, "P": 9 / 11}
     assert figure(found, "distinct-2")["source"] == 1.0  # so so is a pair that stands once
 
 
@@ -75,23 +68,17 @@ def test_self_similarity_is_the_mean_cosine_of_all_pairs():
     assert same["source"] == pytest.approx(1.0)
 
 
-def test_only_the_dialogues_that_were_rewritten_are_compared():
+def test_strategies_are_shares_of_the_labelled_turns_and_only_what_was_rewritten_is_compared():
+    found = diversity(source(FIRST, SECOND), rewritten("P", FIRST, SECOND))
+    assert figure(found, "share of Question") == {"source": 0.5, "P": 0.5}
     found = diversity(source(FIRST, SECOND), rewritten("P", OTHER))
     assert figure(found, "dialogues") == {"source": 1, "P": 1}
 
 
-def test_strategies_are_shares_of_the_labelled_turns():
-    found = diversity(source(FIRST, SECOND), rewritten("P", FIRST, SECOND))
-    assert figure(found, "share of Question") == {"source": 0.5, "P": 0.5}
-
-
 def test_languages_are_kept_apart():
     chinese = talk("我很累，睡不着", "听起来你真的很累")
-    both = pl.concat([source(FIRST), source(chinese, lang="zh").with_columns(dialogue_id=pl.lit("s:zh"))])
-    after = pl.concat(
-        [rewritten("P", FIRST), rewritten("P", chinese, lang="zh").with_columns(source_dialogue_id=pl.lit("s:zh"))]
-    )
-    found = diversity(both, after)
+    both = pl.concat([source(FIRST), source(chinese, lang="zh")])
+    found = diversity(both, pl.concat([rewritten("P", FIRST), rewritten("P", chinese, lang="zh")]))
     assert set(found["lang"]) == {"zh", "en"}
     [row] = found.filter(lang="zh", figure="dialogues").to_dicts()
     assert row["source"] == row["P"] == 1

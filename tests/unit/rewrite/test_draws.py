@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 import polars as pl
+import rewrite_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,19 +13,8 @@ from schemas.personas import Personas
 
 
 def persona(persona_id: str, **more: Any) -> dict[str, Any]:
-    return {
-        "persona_id": persona_id,
-        "role": persona_id.partition("/")[2],
-        "cluster": 0,
-        "cluster_name": "balanced",
-        "vector": [0.0] * 4,
-        "distance": 0.0,
-        "fitted": True,
-        "description": "说话的样子。",
-        "lang": "zh",
-        "group_id": f"g/{persona_id.partition('/')[0]}",
-        **more,
-    }
+    dialogue_id, role = persona_id.split("/")
+    return rewrite_rows.persona(dialogue_id, role, group_id=f"g/{dialogue_id}") | more
 
 
 def frame(*rows: dict[str, Any]) -> pl.DataFrame:
@@ -36,22 +26,10 @@ def drawn(draws: Draws, persona_id: str) -> str | None:
     return None if row is None else row["persona_id"]
 
 
-ROWS = st.lists(
-    st.builds(
-        lambda number, role, cluster, lang, group, fitted: persona(
-            f"s:{number}/{role}", cluster=cluster, lang=lang, group_id=f"g{group}", fitted=fitted
-        ),
-        st.integers(0, 40),
-        st.sampled_from(["seeker", "supporter"]),
-        st.integers(0, 2),
-        st.sampled_from(["zh", "en"]),
-        st.integers(0, 6),
-        st.booleans(),
-    ),
-    min_size=1,
-    max_size=40,
-    unique_by=lambda row: row["persona_id"],
-)
+IDS = st.builds("s:{}/{}".format, st.integers(0, 40), st.sampled_from(["seeker", "supporter"]))
+OF = {"cluster": st.integers(0, 2), "lang": st.sampled_from(["zh", "en"]), "fitted": st.booleans()}
+ANY = st.builds(persona, IDS, **OF, group_id=st.integers(0, 6).map("g{}".format))
+ROWS = st.lists(ANY, min_size=1, max_size=40, unique_by=lambda row: row["persona_id"])
 
 
 def might_be_drawn(own: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -8,18 +8,39 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from persona_rows import KINDS, NONE, SETTINGS, crowd, profile, profiles
 
 from pipelines.errors import RequestError
 from pipelines.rewrite.encoding import encoder_id
 from pipelines.rewrite.personas import name, personas
 from pipelines.settings import Rewrite
 from schemas.labels import TRAITS
-from schemas.personas import PersonaFits, Personas
+from schemas.personas import DiscProfiles, PersonaFits, Personas
+
+NONE = PersonaFits.create_empty()
+SETTINGS = Rewrite()
+KINDS = {"bold": (0.9, 0.6, 0.1, 0.3), "warm": (0.2, 0.9, 0.6, 0.2), "careful": (0.3, 0.1, 0.6, 0.9)}
 
 
-def cluster_of(frame: pl.DataFrame) -> dict[str, int]:
-    return dict(frame.select("persona_id", "cluster").iter_rows())
+def profile(dialogue_id: str, role: str, scores: Sequence[float], **more: Any) -> dict[str, Any]:
+    row = {"dialogue_id": dialogue_id, "role": role, "lang": "zh", "group_id": f"g/{dialogue_id}", "evidence": ["我要"]}
+    made = {"provider": "openai", "model_asked": "a", "prompt_version": "p@1", "request_key": "key"}
+    described = {"model_served": None, "description": f"说话的样子，{dialogue_id}。不多说。"}
+    return row | dict(zip(TRAITS, scores, strict=True)) | made | described | more
+
+
+def profiles(*rows: dict[str, Any]) -> pl.DataFrame:
+    return DiscProfiles.validate(pl.DataFrame(rows, schema=DiscProfiles.polars_schema()))
+
+
+def crowd(n: int = 60, role: str = "seeker", seed: int = 0) -> list[dict[str, Any]]:
+    """Profiles of three kinds that lie apart."""
+    rng = np.random.default_rng((seed, role == "seeker"))
+    made = []
+    for number in range(n):
+        kind = list(KINDS)[number % len(KINDS)]
+        scores = np.clip(np.array(KINDS[kind]) + rng.normal(0, 0.04, 4), 0, 1)
+        made.append(profile(f"s:{kind}{number}", role, scores.tolist()))
+    return made
 
 
 def test_profiles_are_clustered_and_clusters_named_by_what_leads_them():
@@ -81,7 +102,7 @@ def standing() -> pl.DataFrame:
     return personas(profiles(*crowd()), NONE, SETTINGS, 0)[0]
 
 
-def test_one_dialogue_more_moves_no_other(standing: pl.DataFrame):
+def test_one_dialogue_more_or_less_moves_no_other(standing: pl.DataFrame):
     before = personas(profiles(*crowd()), standing, SETTINGS, 0)[1]
     later = profile("s:new", "seeker", (0.85, 0.6, 0.15, 0.3))
     fits, after = personas(profiles(*crowd(), later), standing, SETTINGS, 0)
@@ -89,7 +110,11 @@ def test_one_dialogue_more_moves_no_other(standing: pl.DataFrame):
     assert after.filter(pl.col("persona_id") != "s:new/seeker").equals(before)
     [row] = after.filter(persona_id="s:new/seeker").to_dicts()
     assert row["fitted"] is False
-    assert row["cluster"] == cluster_of(before)["s:bold0/seeker"]
+    assert [row["cluster"]] == before.filter(persona_id="s:bold0/seeker")["cluster"].to_list()
+
+    fits, after = personas(profiles(*crowd()[1:]), standing, SETTINGS, 0)
+    assert fits.equals(standing)
+    assert after.equals(before.filter(pl.col("persona_id") != "s:bold0/seeker"))
 
 
 def new(n: int, scores: tuple[float, ...], **more: Any) -> list[dict[str, Any]]:
@@ -156,13 +181,9 @@ def test_they_are_fitted_again_where_what_made_them_is_another_and_else_stay(sta
 
 
 def test_names():
-    for centre, label in {
-        (0, 0, 0, 0): "balanced",
-        (0.49, -0.49, 0, 0): "balanced",
-        (0.5, 0, -0.5, 0): "high D, low S",
-        (0.6, 0.1, -1.2, 0.9): "low S, high C, high D",
-    }.items():
-        assert name(centre) == label
+    assert name((0, 0, 0, 0)) == name((0.49, -0.49, 0, 0)) == "balanced"
+    assert name((0.5, 0, -0.5, 0)) == "high D, low S"
+    assert name((0.6, 0.1, -1.2, 0.9)) == "low S, high C, high D"
 
 
 @pytest.fixture
@@ -182,7 +203,7 @@ def embedded(texts: Sequence[str]) -> Any:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def test_embeddings_of_the_descriptions_are_clustered_as_they_are_and_named_by_the_scores(model: Path):
+def test_embeddings_of_the_descriptions_are_clustered_as_they_are_and_named_by_the_scores(standing, model):
     settings = Rewrite(encoder=model, least_similarity=0.5)
     fits, found = personas(profiles(*crowd()), NONE, settings, 0)
     [fit] = fits.to_dicts()
@@ -190,15 +211,9 @@ def test_embeddings_of_the_descriptions_are_clustered_as_they_are_and_named_by_t
     assert (fit["mean"], fit["scale"]) == ([0.0] * 8, [1.0] * 8)
     assert json.loads(fit["fitted_by"])["encoder"] == encoder_id(model)
     assert {len(vector) for vector in found["vector"]} == {8}
-    by_scores = personas(profiles(*crowd()), NONE, SETTINGS, 0)[1]
-    assert dict(found.select("persona_id", "cluster_name").iter_rows()) == dict(
-        by_scores.select("persona_id", "cluster_name").iter_rows()
-    )
-
-
-def test_another_encoder_fits_again(standing: pl.DataFrame, model: Path):
-    settings = Rewrite(encoder=model, least_similarity=0.5)
-    fits, _ = personas(profiles(*crowd()), standing, settings, 0)
+    by_scores, names = personas(profiles(*crowd()), standing, SETTINGS, 0)[1], ["persona_id", "cluster_name"]
+    assert found.select(names).equals(by_scores.select(names))
+    fits, _ = personas(profiles(*crowd()), standing, settings, 0)  # another encoder fits again
     assert len(fits["mean"][0]) == 8
     (model / "weights.bin").write_bytes(b"other")
     again, _ = personas(profiles(*crowd()), fits, settings, 0)
@@ -208,10 +223,3 @@ def test_another_encoder_fits_again(standing: pl.DataFrame, model: Path):
 def test_a_folder_without_a_model_stops_the_work(tmp_path: Path):
     with pytest.raises(RequestError, match="no sentence-transformers model"):
         personas(profiles(*crowd()), NONE, Rewrite(encoder=tmp_path, least_similarity=0.5), 0)
-
-
-def test_a_persona_that_is_gone_moves_no_other(standing):
-    before = personas(profiles(*crowd()), standing, SETTINGS, 0)[1]
-    fits, after = personas(profiles(*crowd()[1:]), standing, SETTINGS, 0)
-    assert fits.equals(standing)
-    assert after.equals(before.filter(pl.col("persona_id") != "s:bold0/seeker"))

@@ -3,6 +3,8 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from rewrite_rows import Scripted, description, good_rewrites, good_scripts, per
 
 from pipelines.llm.questions import REASONS, Question, read
 from pipelines.llm.tasks import Plan
-from pipelines.rewrite.rewriting import Draws, Rewritten, SimilarityCheck, plan
+from pipelines.rewrite.rewriting import Draws, SimilarityCheck, plan
 from pipelines.rewrite.scripts import Script
 from schemas.dropped import Lost
 from schemas.personas import RewriteDrafts
@@ -50,13 +52,9 @@ def dropped(script: Script, texts: Sequence[str]) -> tuple[str, str]:
 def all_done(cases: dict[str, tuple[Script, list[str]]], variant: str) -> dict[str, tuple[Any, Any]]:
     """The row and the drop of each case, one of them None, all finished at one go."""
     named = {replace(source, row_id=name, dialogue_id=f"s:{name}"): texts for name, (source, texts) in cases.items()}
-    drawn = pl.concat(
-        personas(*(source.dialogue_id for source in named if source.lang == lang), lang=lang).with_columns(
-            # ids are unique over languages, but for the ones to draw from
-            pl.col("persona_id").str.replace("p:", f"p:{lang}")
-        )
-        for lang in ("zh", "en")
-    )
+    own = {lang: [source.dialogue_id for source in named if source.lang == lang] for lang in ("zh", "en")}
+    to_draw = pl.col("persona_id").str.replace("p:", pl.format("p:{}", "lang"))  # others are unique over languages
+    drawn = pl.concat(personas(*ids, lang=lang).with_columns(to_draw) for lang, ids in own.items())
     texts_of = {f"{source.row_id}~{variant}": reply(source, texts) for source, texts in named.items()}
     rows, drops = done(planned(*named, variants=(variant,), drawn=drawn), lambda question: texts_of[question.row_id])
     kept, lost = {row["row_id"]: row for row in rows}, {drop[1]: drop for drop in drops}
@@ -65,7 +63,6 @@ def all_done(cases: dict[str, tuple[Script, list[str]]], variant: str) -> dict[s
 
 @pytest.mark.parametrize(("variant", "manners"), [("R", "R"), ("P", "DISC")])
 def test_careful_rewrites_are_kept(variant: str, manners: str):
-    assert sum(map(len, REWRITES.values())) >= 50
     assert {one.unit for one in GOOD.values()} == {"dialogue", "label"}
     cases = {f"{name}-{one}": (GOOD[name], REWRITES[name][one]) for name in GOOD for one in manners}
     results = all_done(cases, variant)
@@ -165,8 +162,7 @@ def test_personal_data_of_a_persona_excuse_none_in_a_line():
     assert drop[2:] == ("personal_data", "P: phone 1")
 
 
-@pytest.mark.parametrize("added", ["我还没成年。", "我还是个高中生。"])
-def test_the_age_of_a_supporter_hides_no_child(added: str):
+def test_the_age_of_a_supporter_hides_no_child():
     source = script(
         1,
         "seeker: 我最近睡不着，心里总是很乱，不知道该怎么办才好。",
@@ -181,7 +177,8 @@ def test_the_age_of_a_supporter_hides_no_child(added: str):
         "夜里没睡好，白天当然提不起劲，这种情形有多长时间了？",
     ]
     assert done(planned(source), saying(source, texts))[1] == []
-    assert dropped(source, [texts[0] + added, *texts[1:]]) == ("under_18", "R: the writer says so")
+    for added in ("我还没成年。", "我还是个高中生。"):
+        assert dropped(source, [texts[0] + added, *texts[1:]]) == ("under_18", "R: the writer says so")
 
 
 @pytest.mark.parametrize(
@@ -269,25 +266,11 @@ def test_white_space_around_a_line_and_a_reply_is_taken_off():
     assert read(question, f"\n {GOOD_REPLY}\n") == read(question, GOOD_REPLY)
 
 
-def test_structured_output_names_the_five_who_may_speak():
-    schema = json.dumps(Rewritten.model_json_schema())
-    assert '"enum": ["seeker", "supporter", "reference", "response", "analysis"]' in schema
-
-
-def test_a_reply_without_a_value_drops_the_unit_with_its_reason():
-    for reason in REASONS:
-        assert done(planned(ZH), lambda _, reason=reason: (reason, "3 tries"))[1] == [
-            ("dialogue", ZH.row_id, reason, "R: 3 tries")
-        ]
-    assert done(planned(ZH), lambda _: ("refused", None))[1] == [("dialogue", ZH.row_id, "refused", "R")]
-
-
 def test_each_variant_has_a_row_and_a_copy_is_not_asked_about():
     made = planned(ZH, variants=("D", "R", "P", "D"))
     assert [question.row_id for question in made.questions] == [f"{ZH.row_id}~R", f"{ZH.row_id}~P"]
-    rows, drops = done(
-        made, lambda question: reply(ZH, REWRITES["mother in hospital"]["RD"["P" in question.row_id[-1]]])
-    )
+    texts_of = {"R": GOOD_ZH, "P": REWRITES["mother in hospital"]["D"]}
+    rows, drops = done(made, lambda question: reply(ZH, texts_of[question.row_id[-1]]))
     assert drops == []
     copied, reworded, personal = rows
     assert [row["variant"] for row in rows] == ["D", "R", "P"]
@@ -299,10 +282,8 @@ def test_each_variant_has_a_row_and_a_copy_is_not_asked_about():
     assert reworded["prompt_version"].startswith("rewrite.rewrite.zh@1-")
     assert personal["prompt_version"].startswith("rewrite.rewrite_persona.zh@1-")
     assert reworded["request_key"] != personal["request_key"]
-    asked = made.questions[0].inputs["lines"]
-    assert [(line["n"], tuple(line["strategies"])) for line in asked] == [
-        (number, line.strategies) for number, line in enumerate(ZH.lines, 1)
-    ]
+    asked = [(line["n"], tuple(line["strategies"])) for line in made.questions[0].inputs["lines"]]
+    assert asked == [(number, line.strategies) for number, line in enumerate(ZH.lines, 1)]
     for row in (copied, reworded):
         assert (row["persona_id"], row["supporter_persona_id"]) == (None, None)
 
@@ -315,33 +296,37 @@ def test_personas_are_those_that_were_drawn_and_are_shown_to_the_model():
         persona = drawn.of(ZH.dialogue_id, role)
         assert persona is not None
         assert row[column] == persona["persona_id"]
-        assert question.inputs["personas"][role] == {
-            name: persona[name] for name in ("D", "I", "S", "C", "description")
-        }
+        assert question.inputs["personas"][role] == {name: persona[name] for name in (*"DISC", "description")}
     assert set(question.inputs) == {"lang", "personas", "lines"}
 
 
 def test_a_dialogue_and_its_rounds_have_the_same_personas():
-    of_round = Script("label", "s:1#2/1", "s:1", "zh", "g1", ZH.lines)
-    whole = Script("dialogue", "s:1", "s:1", "zh", "g1", ZH.lines)
+    whole = replace(ZH, row_id="s:1", dialogue_id="s:1")
+    of_round = replace(whole, unit="label", row_id="s:1#2/1")
     rows, drops = done(planned(whole, of_round, variants=("P",)), saying(ZH, REWRITES["mother in hospital"]["D"]))
     assert drops == []
     assert [(row["unit"], row["row_id"]) for row in rows] == [("dialogue", "s:1"), ("label", "s:1#2/1")]
     assert len({(row["persona_id"], row["supporter_persona_id"]) for row in rows}) == 1
 
 
-@pytest.mark.parametrize("bad", ["R", "P"])
-def test_all_or_nothing(bad: str):
-    def answer(question: Question[Any]) -> str:
+def test_all_or_nothing_by_unit_with_the_reason_of_the_first_reply_that_has_none():
+    def answer(question: Question[Any], bad: str) -> str:
         if question.row_id == f"{ZH.row_id}~{bad}":
             return "OK"
         texts = [line["text"] for line in question.inputs["lines"]]
         [name] = [name for name, source in GOOD.items() if source.texts == texts]
         return reply(GOOD[name], REWRITES[name]["R" if question.row_id.endswith("~R") else "D"])
 
-    rows, drops = done(planned(ZH, GOOD["manager"], variants=ALL), answer)
-    assert drops == [("dialogue", ZH.row_id, "invalid_reply", f"{bad}: not_json")]
-    assert [(row["row_id"], row["variant"]) for row in rows] == [(GOOD["manager"].row_id, one) for one in ALL]
+    for bad in "RP":
+        rows, drops = done(planned(ZH, GOOD["manager"], variants=ALL), partial(answer, bad=bad))
+        assert drops == [("dialogue", ZH.row_id, "invalid_reply", f"{bad}: not_json")]
+        assert [(row["row_id"], row["variant"]) for row in rows] == [(GOOD["manager"].row_id, one) for one in ALL]
+    for reason, detail in (*((one, "3 tries") for one in REASONS), ("refused", None)):
+        [drop] = done(planned(ZH), lambda _, reply=(reason, detail): reply)[1]
+        assert drop == ("dialogue", ZH.row_id, reason, f"R: {detail}" if detail else "R")
+    replies = {f"{ZH.row_id}~R": "OK", f"{ZH.row_id}~P": ("refused", None)}
+    drops = done(planned(ZH, variants=("P", "R")), lambda question: replies[question.row_id])[1]
+    assert drops == [("dialogue", ZH.row_id, "refused", "P")]
 
 
 def test_what_was_lost_before_stays_lost():
@@ -352,21 +337,19 @@ def test_what_was_lost_before_stays_lost():
     assert done(made, saying(ZH, GOOD_ZH))[1] == before
 
 
-@pytest.mark.parametrize(
-    ("drawn", "detail"),
-    [
-        (personas, "seeker, supporter"),  # neither has a profile
-        (lambda: personas(ZH.dialogue_id).filter(pl.col("persona_id") != f"{ZH.dialogue_id}/supporter"), "supporter"),
-        (lambda: personas(ZH.dialogue_id).filter(group_id="g1"), "seeker, supporter"),  # nobody else to draw
-    ],
-)
-def test_a_speaker_without_a_persona_loses_the_unit_where_one_is_wanted(drawn: Callable[[], Any], detail: str):
-    for unit in ("dialogue", "label"):
-        source = Script(unit, ZH.row_id, ZH.dialogue_id, "zh", "g1", ZH.lines)  # type: ignore[arg-type]
-        made = planned(source, variants=ALL, drawn=drawn())
-        assert made.questions == []
-        assert done(made, lambda _: "")[1] == [(unit, ZH.row_id, "no_persona", detail)]
-        assert len(planned(source, variants=("D", "R"), drawn=drawn()).questions) == 1
+def test_a_speaker_without_a_persona_loses_the_unit_where_one_is_wanted():
+    own = personas(ZH.dialogue_id)
+    for drawn, detail in (
+        (personas(), "seeker, supporter"),  # neither has a profile
+        (own.filter(pl.col("persona_id") != f"{ZH.dialogue_id}/supporter"), "supporter"),
+        (own.filter(group_id="g1"), "seeker, supporter"),  # nobody else to draw
+    ):
+        for unit in ("dialogue", "label"):
+            source = replace(ZH, unit=unit)
+            made = planned(source, variants=ALL, drawn=drawn)
+            assert made.questions == []
+            assert done(made, lambda _: "")[1] == [(unit, ZH.row_id, "no_persona", detail)]
+            assert len(planned(source, variants=("D", "R"), drawn=drawn).questions) == 1
 
 
 INJECTIONS = (
@@ -376,29 +359,22 @@ INJECTIONS = (
 )
 
 
-@pytest.mark.parametrize("variant", ["R", "P"])
-@pytest.mark.parametrize("injected", INJECTIONS)
-def test_the_text_of_a_turn_stands_in_the_data_and_nowhere_else(injected: str, variant: str):
-    drawn = personas("s:1", description=injected)
+def test_the_text_of_a_turn_stands_in_the_data_and_nowhere_else():
     rest = ("supporter: 怎么了？", "seeker: 我睡不着")
-    [plain] = planned(script(1, "seeker: 你好", *rest), variants=(variant,)).questions
-    [asked] = planned(script(1, f"seeker: {injected}", *rest), variants=(variant,), drawn=drawn).questions
-    assert asked.prompt == plain.prompt
-    assert json.loads(json.dumps(asked.inputs, ensure_ascii=False)) == asked.inputs
-    assert asked.inputs["lines"][0] == {"n": 1, "who": "seeker", "text": injected, "strategies": []}
-    assert set(asked.inputs) == set(plain.inputs)
+    for injected, variant in product(INJECTIONS, "RP"):
+        drawn = personas("s:1", description=injected)
+        [plain] = planned(script(1, "seeker: 你好", *rest), variants=(variant,)).questions
+        [asked] = planned(script(1, f"seeker: {injected}", *rest), variants=(variant,), drawn=drawn).questions
+        assert asked.prompt == plain.prompt
+        assert json.loads(json.dumps(asked.inputs, ensure_ascii=False)) == asked.inputs
+        assert asked.inputs["lines"][0] == {"n": 1, "who": "seeker", "text": injected, "strategies": []}
+        assert set(asked.inputs) == set(plain.inputs)
 
 
-@pytest.mark.parametrize("injected", INJECTIONS)
-def test_a_model_that_obeys_a_turn_is_dropped_without_a_text(injected: str):
-    source = script(1, f"seeker: {injected}", "supporter: 怎么了？", "seeker: 我睡不着")
-    for said in ("OK", injected, f'{{"lines": [{{"n": 1, "who": "seeker", "text": {json.dumps(injected)}}}]}}'):
-        [drop] = done(planned(source), lambda _, said=said: said)[1]
-        assert drop[2] == "invalid_reply"
-        assert injected[:8] not in drop[3]
-
-
-def test_a_unit_that_loses_both_is_dropped_once_for_the_first():
-    made = planned(ZH, variants=("P", "R"))
-    drops = done(made, lambda question: "OK" if question.row_id[-1] == "R" else ("refused", None))[1]
-    assert drops == [("dialogue", ZH.row_id, "refused", "P")]
+def test_a_model_that_obeys_a_turn_is_dropped_without_a_text():
+    for injected in INJECTIONS:
+        source = script(1, f"seeker: {injected}", "supporter: 怎么了？", "seeker: 我睡不着")
+        for said in ("OK", injected, f'{{"lines": [{{"n": 1, "who": "seeker", "text": {json.dumps(injected)}}}]}}'):
+            [drop] = done(planned(source), lambda _, said=said: said)[1]
+            assert drop[2] == "invalid_reply"
+            assert injected[:8] not in drop[3]

@@ -7,19 +7,13 @@ import pytest
 
 from pipelines.rewrite.rewritten import rewritten_dialogues, rewritten_rounds
 from pipelines.rewrite.scripts import Scripts, scripts
-from pipelines.store import Store
 
 SOURCES = ("coherent_dialogues", "splits", "sampled_turns", "cer_candidates", "cer_labels")
 
 
 @pytest.fixture
-def store(labelled_store) -> Store:
-    return labelled_store
-
-
-@pytest.fixture
-def tables(store) -> dict[str, pl.DataFrame]:
-    return {name: store.read(name).collect() for name in ("rewrite_drafts", "rewrite_judgements", *SOURCES)}
+def tables(labelled_store) -> dict[str, pl.DataFrame]:
+    return {name: labelled_store.read(name).collect() for name in ("rewrite_drafts", "rewrite_judgements", *SOURCES)}
 
 
 def sources(tables: dict[str, pl.DataFrame]) -> Scripts:
@@ -48,21 +42,21 @@ def judged(tables: dict[str, pl.DataFrame], unit: str, variant: str, **said: obj
     return row_id
 
 
-def test_all_variants_have_the_same_rows(store):
+def test_all_variants_have_the_same_rows(labelled_store):
     for table, unit in (
         ("rewritten_dialogues", ["source_dialogue_id"]),
         ("rewritten_rounds", ["source_dialogue_id", "round", "candidate"]),
     ):
-        rows = store.read(table).collect()
+        rows = labelled_store.read(table).collect()
         assert Counter(rows["variant"]).keys() == {"D", "R", "P"}
         [same] = set(Counter(rows["variant"]).values())
         assert same == rows.select(unit).n_unique() > 5
 
 
-def test_turns_keep_their_count_roles_and_labels_and_have_other_words(store):
-    source = {row["dialogue_id"]: row["turns"] for row in store.read("coherent_dialogues").collect().to_dicts()}
+def test_turns_keep_their_count_roles_and_labels_and_have_other_words(labelled_store):
+    source = dict(labelled_store.read("coherent_dialogues").select("dialogue_id", "turns").collect().iter_rows())
     kept = ("role", "strategies", "source_strategies", "emotion", "feedback")
-    rows = store.read("rewritten_dialogues").collect()
+    rows = labelled_store.read("rewritten_dialogues").collect()
     assert not rows.is_empty()
     for row in rows.iter_rows(named=True):
         before, after = source[row["source_dialogue_id"]], row["turns"]
@@ -72,10 +66,10 @@ def test_turns_keep_their_count_roles_and_labels_and_have_other_words(store):
             assert {turn["origin"] for turn in after} == {"model"}
 
 
-def test_a_persona_is_named_for_p_alone_and_is_of_another_group(store):
-    group = dict(store.read("personas").select("persona_id", "group_id").collect().iter_rows())
+def test_a_persona_is_named_for_p_alone_and_is_of_another_group(labelled_store):
+    group = dict(labelled_store.read("personas").select("persona_id", "group_id").collect().iter_rows())
     for table in ("rewritten_dialogues", "rewritten_rounds"):
-        rows = store.read(table).collect()
+        rows = labelled_store.read(table).collect()
         assert not rows.is_empty()
         for row in rows.iter_rows(named=True):
             drawn = [row["persona_id"], row["supporter_persona_id"]]
@@ -85,43 +79,38 @@ def test_a_persona_is_named_for_p_alone_and_is_of_another_group(store):
                 assert drawn == [None, None]
 
 
-def test_a_round_carries_the_verdicts_and_the_closed_labels_of_its_source(store):
-    labels = {(r["dialogue_id"], r["round"], r["candidate"]): r for r in store.read("cer_labels").collect().to_dicts()}
-    steps = {
-        (r["dialogue_id"], r["round"], r["candidate"]): r for r in store.read("cer_candidates").collect().to_dicts()
-    }
-    rows = store.read("rewritten_rounds").collect().to_dicts()
-    for row in rows:
-        key = row["source_dialogue_id"], row["round"], row["candidate"]
-        for name in ("step1", "step2", "step3", "preference"):
-            assert row[name] == labels[key][name]
-        for name in ("stage", "sentiment", "emotion", "intensity", "strategy"):
-            assert row[name] == steps[key][name]
-        if row["variant"] == "D":
-            for name in ("history_reasoning", "emotion_reasoning", "strategy_reasoning", "response"):
-                assert row[name] == steps[key][name]
-    history = {
-        row["variant"]: len(row["history"])
-        for row in rows
-        if row["source_dialogue_id"] == rows[0]["source_dialogue_id"]
-    }
-    assert len(set(history.values())) == 1
+def test_a_round_carries_the_verdicts_and_the_closed_labels_of_its_source(labelled_store):
+    key = ["dialogue_id", "round", "candidate"]
+    of_source = ["source_dialogue_id", *key[1:]]
+    rows = labelled_store.read("rewritten_rounds").collect()
+    verdicts = ["step1", "step2", "step3", "preference"]
+    closed = ["stage", "sentiment", "emotion", "intensity", "strategy"]
+    written = ["history_reasoning", "emotion_reasoning", "strategy_reasoning", "response"]
+    for table, names, some in (
+        ("cer_labels", verdicts, rows),
+        ("cer_candidates", closed, rows),
+        ("cer_candidates", written, rows.filter(variant="D")),
+    ):
+        source = labelled_store.read(table).select(*key, *names).collect()
+        both = some.select(*of_source, *names).join(source, left_on=of_source, right_on=key, suffix="_of_source")
+        assert both.height == some.height > 0
+        for name in names:
+            assert both[name].equals(both[f"{name}_of_source"]), name
+    assert rows.group_by(of_source).agg(pl.col("history").list.len().n_unique())["history"].unique().to_list() == [1]
 
 
-@pytest.mark.parametrize(
-    ("said", "reason", "detail"),
-    [
+@pytest.mark.parametrize(("unit", "make"), [("dialogue", dialogues), ("label", rounds)])
+def test_what_is_judged_badly_once_is_lost_to_all_variants(tables, unit, make):
+    before, judgements = make(tables)[0].height, tables["rewrite_judgements"]
+    for said, reason, detail in (
         ({"same_meaning": False}, "judged_different", "P"),
         ({"strategies_lost": [2, 4]}, "strategies_lost", "P: 2 lines"),
-    ],
-)
-@pytest.mark.parametrize(("unit", "make"), [("dialogue", dialogues), ("label", rounds)])
-def test_what_is_judged_badly_once_is_lost_to_all_variants(tables, unit, make, said, reason, detail):
-    before = make(tables)[0].height
-    row_id = judged(tables, unit, "P", **said)
-    kept, dropped = make(tables)
-    assert kept.height == before - 3
-    assert (unit, row_id, reason, detail) in dropped.select("unit", "row_id", "reason", "detail").rows()
+    ):
+        tables["rewrite_judgements"] = judgements
+        row_id = judged(tables, unit, "P", **said)
+        kept, dropped = make(tables)
+        assert kept.height == before - 3
+        assert (unit, row_id, reason, detail) in dropped.select("unit", "row_id", "reason", "detail").rows()
 
 
 def test_a_draft_without_a_judgement_is_not_kept(tables):

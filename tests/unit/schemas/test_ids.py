@@ -20,27 +20,19 @@ def test_ids_of_published_rows_never_change():
     assert ids.unit_interval(0, "round", "smile:1", 1) == pytest.approx(0.053721375081832945, abs=1e-15)
 
 
-@pytest.mark.parametrize(("digest", "drawn"), [("0" * 16, 0.0), ("f" * 16, 1 - 2**-53)])
-def test_the_greatest_digest_does_not_round_up_to_one(monkeypatch: pytest.MonkeyPatch, digest: str, drawn: float):
-    monkeypatch.setattr(ids, "digest", lambda text, length: digest)
-    assert ids.unit_interval("any") == drawn
-
-
-def test_draws_are_uniform():
+def test_draws_are_uniform_and_the_greatest_digest_does_not_round_up_to_one(monkeypatch: pytest.MonkeyPatch):
     from scipy.stats import kstest
 
     assert kstest([ids.unit_interval(0, "row", number) for number in range(20_000)], "uniform").pvalue > 0.001
+    for digest, drawn in (("0" * 16, 0.0), ("f" * 16, 1 - 2**-53)):
+        monkeypatch.setattr(ids, "digest", lambda text, length, digest=digest: digest)
+        assert ids.unit_interval("any") == drawn
 
 
 def test_a_pseudonym_follows_from_source_author_and_key():
-    names = [
-        ids.pseudonym("xinli001", "小明", KEY),
-        ids.pseudonym("douban", "小明", KEY),
-        ids.pseudonym("xinli001", "小红", KEY),
-        ids.pseudonym("xinli001", "小明", KEY[::-1]),
-        ids.pseudonym("xinli00", "1小明", KEY),
-    ]
-    assert len(set(names)) == 5
+    authors = (("xinli001", "小明"), ("douban", "小明"), ("xinli001", "小红"), ("xinli00", "1小明"))
+    names = {ids.pseudonym(*author, key) for author in authors for key in (KEY, KEY[::-1])}
+    assert len(names) == 8
     assert {len(name) for name in names} == {18}
     with pytest.raises(ValueError, match="at least 16 bytes"):
         ids.pseudonym("xinli001", "小明", b"fifteen bytes..")

@@ -48,14 +48,8 @@ DESIGNED = {
     "rewrite_judgements": f"row_id variant same_meaning {_PROVENANCE}",
     "rewritten_dialogues": f"source_dialogue_id persona_id turns {_PROVENANCE}",
     "rewritten_rounds": f"source_dialogue_id round history response step1 preference {_PROVENANCE}",
-    "grpo_ecot": _VERL,
-    "grpo_coe": _VERL,
-    "grpo_cer": _VERL,
-    "sft_coe": _MESSAGES,
-    "sft_cer": _MESSAGES,
-    "rm_process": _MESSAGES,
-    "rm_outcome": _MESSAGES,
-    "rm_unified": _MESSAGES,
+    **dict.fromkeys(("grpo_ecot", "grpo_coe", "grpo_cer"), _VERL),
+    **dict.fromkeys(("sft_coe", "sft_cer", "rm_process", "rm_outcome", "rm_unified"), _MESSAGES),
     "rm_triplets": "query positive negative kind split variant",
     "rollouts": "step prompt output rewards judge",
     "dropped": "row_id stage reason detail",
@@ -143,24 +137,18 @@ def test_a_sample_is_valid_and_survives_arrow_and_back(table: type[Table]):
     assert empty.schema == table.polars_schema()
 
 
-def test_the_id_of_a_post_or_dialogue_is_its_source_and_its_source_id():
-    for name, column in (("imported_posts", "post_id"), ("imported_dialogues", "dialogue_id")):
-        row = TABLES[name].sample(1, generator=dy.random.Generator(7))
-        assert not TABLES[name].is_valid(row.with_columns(pl.lit("elsewhere:1").alias(column)))
-
-
-def test_a_closed_set_is_closed():
+def test_a_row_of_another_id_closed_set_or_reason_is_refused():
     class Closed(Table):
         """One column."""
 
         column = one_of(("a", "a.c"), primary_key=True, description="a or a.c")
 
+    for name, column in (("imported_posts", "post_id"), ("imported_dialogues", "dialogue_id")):
+        row = TABLES[name].sample(1, generator=dy.random.Generator(7))
+        assert not TABLES[name].is_valid(row.with_columns(pl.lit("elsewhere:1").alias(column)))
     assert Closed.is_valid(pl.DataFrame({"column": ["a", "a.c"]}))
     for value in ("b", "ab", "a\n", "", "A", "a.c ", "abc"):
         assert not Closed.is_valid(pl.DataFrame({"column": [value]})), value
-
-
-def test_a_reason_is_one_word():
     for reason in ("too_short", "", "Too short", "too short", "1st", "太短"):
         row = pl.DataFrame([("s", "post", "1", reason, None)], schema=Dropped.polars_schema(), orient="row")
         assert Dropped.is_valid(row) == (reason == "too_short"), reason

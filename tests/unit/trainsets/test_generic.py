@@ -1,7 +1,6 @@
 """Generic sentences: what people answer whatever was asked, counted over train answers alone."""
 
 import polars as pl
-import pytest
 
 from pipelines.settings import Training
 from pipelines.trainsets.negatives import generic_sentences, sentences
@@ -20,9 +19,8 @@ def keys(*rows: tuple[str, ...], **settings: float) -> list[tuple[str, str]]:
     return found.select("split", "sentence").rows()
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
+def test_an_answer_is_cut_into_sentences_each_once_without_those_that_say_nothing():
+    for text, wanted in (
         ("先抱抱你。你要相信自己！！", ["先抱抱你。", "你要相信自己！！"]),
         ("他说：“一切都会好的。”你也这样想吗？", ["他说：“一切都会好的。”", "你也这样想吗？"]),
         ("第一行没有句号\n第二行也没有", ["第一行没有句号。", "第二行也没有。"]),
@@ -30,24 +28,16 @@ def keys(*rows: tuple[str, ...], **settings: float) -> list[tuple[str, str]]:
         ("慢慢来吧。慢慢来吧！", ["慢慢来吧。"]),
         ("。。。！？", []),
         ("", []),
-    ],
-)
-def test_an_answer_is_cut_into_sentences_each_once_without_those_that_say_nothing(text, wanted):
-    assert sentences(answers(("g", text)))["text"].to_list() == wanted
+    ):
+        assert sentences(answers(("g", text)))["text"].to_list() == wanted
 
 
 def test_a_sentence_is_generic_from_so_many_questions_on():
-    rows = [
-        (f"g{number}", "你要相信自己。" + other)
-        for number, other in enumerate(("先去睡觉。", "别理他们。", "先去睡觉！"))
-    ]
+    rows = [(f"g{n}", f"你要相信自己。{other}") for n, other in enumerate(("先去睡觉。", "别理他们。", "先去睡觉！"))]
     assert keys(*rows, generic_questions=3) == [("train", "你要相信自己")]
     assert keys(*rows, generic_questions=2) == [("train", "你要相信自己"), ("train", "先去睡觉")]
     assert keys(*rows, generic_questions=4) == []
-
-
-def test_questions_that_hang_together_count_once():
-    assert keys(("g1", "你要相信自己。"), ("g1", "你要相信自己。")) == []
+    assert keys(("g1", "你要相信自己。"), ("g1", "你要相信自己。")) == []  # that hang together: they count once
 
 
 def test_the_share_counts_where_it_asks_for_more():
@@ -65,14 +55,9 @@ def test_what_is_frequent_is_learnt_from_train_answers_alone():
 
 def test_held_out_answers_lend_their_own_words():
     """Nothing that stands in a train answer alone is written into a held-out triplet."""
-    rows = answers(
-        ("g1", "你要相信自己。"),
-        ("g2", "你要相信自己。"),
-        ("h1", "嗯嗯，你 要相信自己…", "test"),
-        ("h2", "你要相信自己！", "test"),
-    )
+    held_out = [("h1", "嗯嗯，你 要相信自己…", "test"), ("h2", "你要相信自己！", "test")]
+    rows = answers(("g1", "你要相信自己。"), ("g2", "你要相信自己。"), *held_out)
     found = generic_sentences(rows, Training(generic_questions=2))
-    assert found.filter(split="test").select("group_id", "answer_id", "text").rows() == [
-        ("h2", "a03", "你要相信自己！")
-    ]
+    [lent] = found.filter(split="test").select("group_id", "answer_id", "text").rows()
+    assert lent == ("h2", "a03", "你要相信自己！")
     assert found.filter(split="train")["answer_id"].to_list() == ["a00"]

@@ -1,6 +1,5 @@
 """What reward models and policies may learn from: labels of what still stands, and their variants."""
 
-import pytest
 from labelled_rows import HISTORY, REFERENCE, RESPONSE, STEPS, TURN, candidate, label, tables, variant
 from unique_rows import RISK
 
@@ -36,39 +35,28 @@ def test_variants_stand_beside_their_source_with_its_verdicts_and_its_group():
     rows = tables([ONE], [SAID], (variant(ONE, SAID, "D"), variant(ONE, SAID, response="好辛苦啊。")))
     found, lost = labelled(**rows)
     assert lost == []
-    assert [(one.row_id, one.variant) for one in found] == [
-        ("s:1#2/1", "none"),
-        ("s:1~D#2/1", "D"),
-        ("s:1~P#2/1", "P"),
-    ]
+    assert [(one.row_id, one.variant) for one in found] == [("s:1#2/1", "none"), ("s:1~D#2/1", "D"), ("s:1~P#2/1", "P")]
     assert {(one.group_id, one.right, one.preference) for one in found} == {("g1", (True, False, True), "both")}
     assert [one.candidate.response for one in found] == [RESPONSE, RESPONSE, "好辛苦啊。"]
     assert [one.columns()["providers"] for one in found] == [["openai"], ["openai"], ["openai", "replay"]]
 
 
-def test_a_candidate_that_was_made_anew_is_labelled_anew():
+def test_a_candidate_that_was_made_anew_or_is_gone_is_lost():
     anew = candidate(response="换了一句。")
     assert loss(labelled(**tables([anew], [SAID]))) == [("candidate", "s:1#2/1", "candidate_changed")]
-
-
-def test_a_candidate_that_is_gone_is_lost():
     assert loss(labelled(**tables([], [SAID]))) == [("candidate", "s:1#2/1", "no_candidate")]
 
 
-@pytest.mark.parametrize(
-    ("turn", "split", "reason"),
-    [
+def test_what_may_not_teach_takes_its_variants_with_it():
+    for turn, split, reason in (
         ({}, "test", "not_train"),
         ({"under_18": True}, "train", "under_18"),
         ({"risk": RISK}, "train", "risk"),
-    ],
-)
-def test_what_may_not_teach_takes_its_variants_with_it(turn, split, reason):
-    rows = tables([ONE], [SAID], (variant(ONE, SAID),), (TURN | turn,), g1=split)
-    assert loss(labelled(**rows)) == [
-        ("candidate", "s:1#2/1", reason),
-        ("candidate", "s:1~P#2/1", "source_lost"),
-    ]
+    ):
+        rows = tables([ONE], [SAID], (variant(ONE, SAID),), (TURN | turn,), g1=split)
+        own, of_it = loss(labelled(**rows))
+        assert own == ("candidate", "s:1#2/1", reason)
+        assert of_it == ("candidate", "s:1~P#2/1", "source_lost")
 
 
 def test_a_variant_that_holds_a_tag_of_the_format_is_lost_alone():

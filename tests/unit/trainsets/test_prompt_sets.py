@@ -7,7 +7,6 @@ from typing import Any
 
 import dataframely as dy
 import polars as pl
-import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
@@ -70,21 +69,14 @@ def refused(name: str, change: dict[str, Any], settings: Prompts | None = None) 
 # --- the prompt
 
 
-def test_a_post_is_asked_as_it_is_under_the_system_prompt():
+def test_a_post_is_asked_as_it_is_and_a_dialogue_turn_by_turn_in_its_language():
     for name in ("grpo_ecot", "grpo_coe"):
         system, user = only(name)["prompt"]
-        assert system["role"] == "system"
-        assert user == {"role": "user", "content": STORY}
-
-
-def test_a_dialogue_is_asked_turn_by_turn():
+        assert (system["role"], user) == ("system", {"role": "user", "content": STORY})
     prompt = only("grpo_cer")["prompt"]
     assert [turn["role"] for turn in prompt] == ["system", "assistant", "user", "assistant", "user"]
     assert [turn["content"] for turn in prompt[1:]] == ["你好", "我睡不着", "多久了？", "一个月"]
     assert prompt[0]["content"] == cer_system_prompt("zh").text
-
-
-def test_an_english_dialogue_is_asked_in_english():
     row = only("grpo_cer", {"lang": "en", "history": [{"role": "seeker", "text": "I cannot sleep"}]})
     assert row["prompt"][0]["content"] == cer_system_prompt("en").text
     assert row["extra_info"]["lang"] == "en"
@@ -94,33 +86,26 @@ def test_an_english_dialogue_is_asked_in_english():
 
 
 @each_set
-def test_the_dialogue_and_every_reference_are_in_extra_info(name: str):
-    row = only(name)
+def test_the_dialogue_and_every_reference_are_in_extra_info_and_the_row_can_be_found_again(name: str):
+    row, of_round = only(name), name == "grpo_cer"
     extra = row["extra_info"]
     roles = {"seeker": "user", "supporter": "assistant"}
     asked = [{"role": roles[turn["role"]], "content": turn["text"]} for turn in extra["dialogue"]]
     assert asked == row["prompt"][1:]
-    assert extra["references"] == ["辛苦了" if name == "grpo_cer" else "抱抱你"]
+    assert extra["references"] == ["辛苦了" if of_round else "抱抱你"]
     assert row["reward_model"] == {"style": "rule", "ground_truth": extra["references"][0]}
-    assert (extra["reference_id"], extra["draw_probability"]) == ("s:1#2" if name == "grpo_cer" else "s:1/0", 1.0)
-    assert (extra["source"], extra["topic"]) == ("s", None if name == "grpo_cer" else "人际")
-
-
-@each_set
-def test_the_row_can_be_found_again(name: str):
-    row = only(name)
-    assert row["row_id"] == row["extra_info"]["row_id"] == ("s:1#2" if name == "grpo_cer" else "s:1")
-    assert row["extra_info"]["index"] == stable_int(row["row_id"])
-    assert row["extra_info"]["prompt_version"].startswith(name.removeprefix("grpo_"))
+    assert (extra["reference_id"], extra["draw_probability"]) == ("s:1#2" if of_round else "s:1/0", 1.0)
+    assert (extra["source"], extra["topic"]) == ("s", None if of_round else "人际")
+    assert row["row_id"] == extra["row_id"] == ("s:1#2" if of_round else "s:1")
+    assert extra["index"] == stable_int(row["row_id"])
+    assert extra["prompt_version"].startswith(name.removeprefix("grpo_"))
 
 
 @each_set
 def test_the_split_is_that_of_the_group(name: str):
-    key = "dialogue_id" if name == "grpo_cer" else "post_id"
-    changes = [
-        {key: f"s:{n}", "group_id": f"g{n}"} | ({} if name == "grpo_cer" else {"source_id": str(n)}) for n in (1, 2, 3)
-    ]
-    kept, _ = made(name, *changes)
+    of_round = name == "grpo_cer"
+    ids = [{"dialogue_id": f"s:{n}"} if of_round else {"post_id": f"s:{n}", "source_id": str(n)} for n in (1, 2, 3)]
+    kept, _ = made(name, *(one | {"group_id": f"g{n}"} for n, one in enumerate(ids, 1)))
     assert kept["split"].to_list() == list(SPLITS) == ["train", "validation", "test"]
     assert kept["extra_info"].struct.field("split").to_list() == kept["split"].to_list()
 
@@ -136,13 +121,8 @@ def test_without_an_answer_ecot_asks_all_the_same_and_coe_does_not():
     assert refused("grpo_coe", {"answers": []})[:2] == ("s:1", "no_answer")
 
 
-MIXED = [
-    answer("a", "甲", "member"),
-    answer("b", "乙", "professional"),
-    answer("c", "丙", "unknown"),
-    answer("d", "丁", "professional"),
-    answer("e", "戊", "professional"),
-]
+ROLES = ("member", "professional", "unknown", "professional", "professional")
+MIXED = [answer(*one) for one in zip("abcde", "甲乙丙丁戊", ROLES, strict=True)]
 
 
 def test_every_answer_is_a_reference_and_the_ground_truth_is_a_professionals():
@@ -152,20 +132,14 @@ def test_every_answer_is_a_reference_and_the_ground_truth_is_a_professionals():
     assert row["extra_info"]["draw_probability"] == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize(
-    ("answers", "drawable"),
-    [(MIXED, "bde"), ([MIXED[0], MIXED[2]], "ac"), (MIXED[:2], "b")],
-    ids=["professionals", "none of them", "one of them"],
-)
-def test_it_is_drawn_uniformly(answers: list[dict[str, Any]], drawable: str):
-    drawn = Counter(draw_reference(f"s:{n}", answers)[1] for n in range(6000))
-    assert set(drawn) == set(drawable)
-    if len(drawable) > 1:
-        assert chisquare(list(drawn.values())).pvalue > 0.001
-    by_id = {one["answer_id"]: one["text"] for one in answers}
-    text, chosen, probability = draw_reference("s:1", answers)
-    assert by_id[chosen] == text
-    assert probability == pytest.approx(1 / len(drawable))
+def test_it_is_drawn_uniformly():
+    for answers, drawable in ((MIXED, "bde"), ([MIXED[0], MIXED[2]], "ac"), (MIXED[:2], "b")):
+        drawn = Counter(draw_reference(f"s:{n}", answers)[1] for n in range(6000))
+        assert set(drawn) == set(drawable)
+        assert len(drawable) == 1 or chisquare(list(drawn.values())).pvalue > 0.001
+        text, chosen, probability = draw_reference("s:1", answers)
+        assert text in [one["text"] for one in answers if one["answer_id"] == chosen]
+        assert probability == pytest.approx(1 / len(drawable))
 
 
 def test_the_draw_follows_from_seed_and_post_alone():
@@ -188,20 +162,16 @@ def test_signs_of_risk_keep_a_row_out_unless_it_is_allowed_in(name: str):
     assert only(name, {"risk": RISK}, Prompts(allow_risk=True))["prompt"]
 
 
-@pytest.mark.parametrize("unfit", [{"risk": RISK}, {"under_18": True}])
-def test_no_answer_of_a_minor_or_with_signs_of_risk_is_a_reference(unfit: dict[str, Any]):
-    fit, other = answer("s:1/0", "抱抱你"), answer("s:1/1", "我也割过腕") | unfit
-    row = only("grpo_coe", {"answers": [other, fit]})
-    assert (row["extra_info"]["references"], row["reward_model"]["ground_truth"]) == (["抱抱你"], "抱抱你")
-    assert refused("grpo_coe", {"answers": [other]})[1:] == ("no_answer", "no answer without risk, by an adult")
-    assert only("grpo_ecot", {"answers": [other]})["extra_info"]["references"] == []
-
-
-def test_an_answer_with_signs_of_risk_may_teach_where_risk_is_allowed():
-    answers = [answer("s:1/0", "我也割过腕") | {"risk": RISK}]
-    assert only("grpo_coe", {"answers": answers}, Prompts(allow_risk=True))["extra_info"]["references"] == [
-        "我也割过腕"
-    ]
+def test_no_answer_of_a_minor_or_with_signs_of_risk_is_a_reference_unless_risk_is_allowed():
+    fit = answer("s:1/0", "抱抱你")
+    for unfit in ({"risk": RISK}, {"under_18": True}):
+        other = answer("s:1/1", "我也割过腕") | unfit
+        row = only("grpo_coe", {"answers": [other, fit]})
+        assert (row["extra_info"]["references"], row["reward_model"]["ground_truth"]) == (["抱抱你"], "抱抱你")
+        assert refused("grpo_coe", {"answers": [other]})[1:] == ("no_answer", "no answer without risk, by an adult")
+        assert only("grpo_ecot", {"answers": [other]})["extra_info"]["references"] == []
+    allowed = only("grpo_coe", {"answers": [answer("s:1/1", "我也割过腕") | {"risk": RISK}]}, Prompts(allow_risk=True))
+    assert allowed["extra_info"]["references"] == ["我也割过腕"]
 
 
 def test_a_round_that_needs_a_clip_is_kept_out_even_where_risk_is_allowed():
@@ -270,31 +240,22 @@ def test_whatever_the_schemas_allow_is_accounted_for(seed: int):
         assert frame.equals(before)
 
 
-# --- the files that verl reads
-
-
-def files(store: Store) -> list[str]:
-    return sorted(str(path) for path in Path(store.storage.uri("")).glob("*/*/rows/*.parquet"))
-
-
 def test_the_three_files_load_together(tmp_path: Path):
     """verl: files in one `train_files` list must agree on every type."""
     store = Store(tmp_path)
     for name in SETS:
         # Also where a column holds nothing but nulls.
-        changes = [{"answers": []}] if name == "grpo_ecot" else [{}]
-        store.write(name, *made(name, *changes))
-    paths = files(store)
+        store.write(name, *made(name, {"answers": []} if name == "grpo_ecot" else {}))
+    paths = sorted(str(path) for path in Path(store.storage.uri("")).glob("*/*/rows/*.parquet"))
     assert len(paths) == 3
     schemas = [pyarrow.parquet.read_schema(path).remove_metadata() for path in paths]
     for name, schema in zip(sorted(SETS), schemas, strict=True):
         assert schema.equals(TABLES[name].arrow_schema().remove_metadata())
     assert schemas[0] == schemas[1] == schemas[2]
-    assert pa.unify_schemas(schemas) == schemas[0]
     table = pyarrow.dataset.dataset(paths, format="parquet").to_table()
     assert sorted(table["data_source"].to_pylist()) == ["gongqing/cer", "gongqing/coe", "gongqing/ecot"]
     assert "large_" not in str(table.schema)
     kinds = {field.name: str(field.type) for field in table.schema}
     assert kinds["prompt"] == "list<element: struct<role: string, content: string>>"
     assert kinds["reward_model"] == "struct<style: string, ground_truth: string>"
-    assert table.schema.field("extra_info").type.field("index").type == pa.int64()
+    assert "index: int64" in kinds["extra_info"]

@@ -8,6 +8,7 @@ import pytest
 from labelled_rows import REFERENCE, RESPONSE, candidate, label, tables, variant
 
 from pipelines.judge.turns import STEPS, as_preference, read_choice, read_step, reference_first, system_prompt
+from pipelines.rewrite.scripts import label_id
 from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.trainsets.labelled import labelled
 from pipelines.trainsets.reward_sets import reward_samples
@@ -103,10 +104,7 @@ def test_the_seed_draws_the_places_and_nothing_else():
 
 def test_in_the_sample_home_the_sets_say_what_people_said(labelled_store):
     """Parsed as a reward will parse them, the three sets and the labels are one."""
-    labels = {
-        f"{row['dialogue_id']}#{row['round']}/{row['candidate']}": row
-        for row in labelled_store.read("cer_labels").collect().to_dicts()
-    }
+    labels = {label_id(row): row for row in labelled_store.read("cer_labels").collect().to_dicts()}
     frames = {name: labelled_store.read(name).collect() for name in SETS}
     for name, frame in frames.items():
         assert set(frame["split"]) == {"train"}

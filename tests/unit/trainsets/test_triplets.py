@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from unique_rows import RISK, answer, post, posts, splits
@@ -35,25 +34,17 @@ def question(number: int, *more: dict[str, Any], **columns: Any) -> dict[str, An
 
 def emotions(frame: pl.DataFrame) -> pl.DataFrame:
     """Each answer has an emotion by the number of its post."""
-    made = [
-        {"row_id": one["answer_id"], "unit": "answer", "emotion": FEELINGS[int(one["answer_id"][2:].split("/")[0]) % 3]}
-        for row in frame["answers"]
-        for one in row
-    ]
-    return framed(Emotions, [one | {"why": ""} | PROVENANCE for one in made])
+    ids = [one["answer_id"] for row in frame["answers"] for one in row]
+    feelings = [FEELINGS[int(one[2:].split("/")[0]) % 3] for one in ids]
+    told = {"unit": "answer", "why": "", **PROVENANCE}
+    return framed(Emotions, [{"row_id": one, "emotion": felt} | told for one, felt in zip(ids, feelings, strict=True)])
 
 
-def made(
-    rows: Iterable[dict[str, Any]],
-    felt: pl.DataFrame | None = None,
-    split_of: dict[str, str] | None = None,
-    **more: Any,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def made(rows: Iterable[dict[str, Any]], split_of: Any = None, **more: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
     frame = posts(*rows)
     table = splits(**(dict.fromkeys(frame["group_id"], "train") | (split_of or {})))
-    judged = emotions(frame) if felt is None else felt
-    more = {"topics": Topics.create_empty(), "settings": SETTINGS} | more
-    kept, dropped = triplets(frame, table, emotions=judged, **more)
+    more = {"topics": Topics.create_empty(), "emotions": emotions(frame), "settings": SETTINGS} | more
+    kept, dropped = triplets(frame, table, **more)
     require_balance("rm_triplets", [reconcile("post", [frame], kept, dropped)])
     assert RmTriplets.is_valid(kept)
     assert Dropped.is_valid(dropped)
@@ -72,33 +63,24 @@ MANY = [question(number) for number in range(30)]
 HELD_OUT = {f"g{number}": "test" if number % 2 else "validation" for number in range(20, 30)}
 
 
-def test_every_question_has_a_negative_of_each_kind():
+def test_every_question_has_a_negative_of_each_kind_and_the_reference_of_the_prompt_set():
     kept, dropped = made(MANY)
     assert dropped.is_empty()
     assert kept["row_id"].to_list() == [f"s:{number}/{kind}" for number in range(30) for kind in NEGATIVES]
-    assert set(kept["made_from"]) == {f"s:{number}" for number in range(30)}
     assert set(kept["variant"]) == {"none"}
-
-
-def test_the_positive_is_the_reference_of_the_prompt_set():
-    kept, _ = made(MANY)
-    assert not kept.is_empty()
     for row in kept.iter_rows(named=True):
+        assert row["made_from"] == row["row_id"].split("/")[0]
         reference = draw_reference(row["made_from"], MANY[int(row["made_from"][2:])]["answers"])
         assert (row["positive"], row["positive_id"]) == reference[:2]
 
 
-@pytest.mark.parametrize(
-    ("roles", "role"), [(("member", "professional"), "professional"), (("member", "unknown"), None)]
-)
-def test_the_positive_is_a_professionals_where_one_answered_and_says_so(roles: tuple[str, str], role: str | None):
-    own = [answer(f"s:0/{place}", f"{place}的回答", role) for place, role in enumerate(roles)]
-    kept, _ = made([question(0) | {"answers": own}, *MANY[1:]])
-    row = kept.filter(made_from="s:0").row(0, named=True)
-    if role:
-        assert (row["positive_id"], row["positive_role"]) == ("s:0/1", role)
-    else:
-        assert row["positive_role"] == dict(zip(("s:0/0", "s:0/1"), roles, strict=True))[row["positive_id"]]
+def test_the_positive_is_a_professionals_where_one_answered_and_says_so():
+    for roles in (("member", "professional"), ("member", "unknown")):
+        own = [answer(f"s:0/{place}", f"{place}的回答", role) for place, role in enumerate(roles)]
+        kept, _ = made([question(0) | {"answers": own}, *MANY[1:]])
+        row = kept.filter(made_from="s:0").row(0, named=True)
+        assert row["positive_role"] == roles[int(row["positive_id"][-1])]
+        assert row["positive_role"] == "professional" or "professional" not in roles
 
 
 def test_negatives_are_whole_answers_or_generic_sentences_of_other_groups():
@@ -154,29 +136,24 @@ def test_an_answer_that_is_nearly_one_of_its_own_is_no_negative():
 # --- what is dropped
 
 
-@pytest.mark.parametrize(
-    ("columns", "reason"),
-    [
+def test_what_may_not_teach_is_neither_asked_nor_drawn():
+    for columns, reason in (
         ({"under_18": True}, "under_18"),
         ({"risk": RISK}, "risk"),
         ({"origin": "model"}, "no_human_answer"),
         ({"answers": []}, "no_human_answer"),
         ({"answers": [answer("s:0/0", "我也十五岁。") | {"under_18": True}]}, "no_human_answer"),
         ({"answers": [answer("s:0/0", "我也想死。") | {"risk": RISK}]}, "no_human_answer"),
-    ],
-)
-def test_what_may_not_teach_is_neither_asked_nor_drawn(columns: dict[str, Any], reason: str):
-    kept, dropped = made([question(0) | columns, *MANY[1:]])
-    assert reasons(dropped) == [("post", "s:0", reason)]
-    assert not any(one.startswith("s:0/") for row in kept["negative_ids"] for one in row)
+    ):
+        kept, dropped = made([question(0) | columns, *MANY[1:]])
+        assert reasons(dropped) == [("post", "s:0", reason)]
+        assert not any(one.startswith("s:0/") for row in kept["negative_ids"] for one in row)
 
 
 def test_a_second_opinion_of_risk_or_relevance_is_heeded():
     said = {"subtopic": None, "topic": "人际", "relevant": True, "risk": [], "why": "", **PROVENANCE}
-    judged = [
-        said | {"row_id": "s:0", "risk": ["self_harm"]},
-        said | {"row_id": "s:1", "relevant": False, "topic": None},
-    ]
+    judged = [said | {"row_id": "s:0", "risk": ["self_harm"]}]
+    judged.append(said | {"row_id": "s:1", "relevant": False, "topic": None})
     _, dropped = made(MANY, topics=framed(Topics, judged))
     assert reasons(dropped) == [("post", "s:0", "risk"), ("post", "s:1", "not_relevant")]
 
@@ -188,7 +165,7 @@ def test_answers_of_models_teach_where_that_is_said():
 
 
 def test_without_emotions_there_is_no_mismatch_and_the_rest_stays():
-    kept, dropped = made(MANY, felt=Emotions.create_empty())
+    kept, dropped = made(MANY, emotions=Emotions.create_empty())
     assert set(kept["kind"]) == {"generic", "other_answer"}
     assert reasons(dropped) == [("triplet", f"s:{number}/mismatched_emotion", "no_emotion") for number in range(30)]
 
@@ -212,13 +189,7 @@ def test_the_draws_follow_from_seed_and_ids_alone():
 @given(st.sets(st.integers(0, 29), min_size=12, max_size=28), st.integers(0, 29))
 def test_a_new_question_moves_only_the_draws_that_meet_its_answers(numbers: set[int], new: int):
     """What is generic aside: that is counted anew."""
-    before, after = (
-        {
-            row["row_id"]: row
-            for row in made([MANY[one] for one in sorted(some)])[0].to_dicts()
-            if row["kind"] != "generic"
-        }
-        for some in (numbers, numbers | {new})
-    )
+    of = [made([MANY[one] for one in sorted(some)])[0].to_dicts() for some in (numbers, numbers | {new})]
+    before, after = ({row["row_id"]: row for row in rows if row["kind"] != "generic"} for rows in of)
     moved = [row_id for row_id in before.keys() & after.keys() if before[row_id] != after[row_id]]
     assert all(one.startswith(f"s:{new}/") for row_id in moved for one in after[row_id]["negative_ids"])

@@ -59,20 +59,17 @@ def test_a_chain_is_taught_under_the_prompt_that_asks_for_it_later():
     assert (row["split"], row["variant"], row["providers"]) == ("train", "none", ["openai"])
 
 
-@pytest.mark.parametrize(
-    ("row", "split", "reason"),
-    [
+def test_a_chain_that_may_not_teach_is_dropped():
+    for row, split, reason in (
         (POST, "test", "not_train"),
         (POST, "validation", "not_train"),
         (POST | {"under_18": True}, "train", "under_18"),
         (POST | {"risk": RISK}, "train", "risk"),
         (None, "train", "no_question"),
-    ],
-)
-def test_a_chain_that_may_not_teach_is_dropped(row, split, reason):
-    kept, dropped = coe(row, split)
-    assert kept.is_empty()
-    assert dropped.select("unit", "row_id", "reason").rows() == [("post", "s:1", reason)]
+    ):
+        kept, dropped = coe(row, split)
+        assert kept.is_empty()
+        assert dropped.select("unit", "row_id", "reason").rows() == [("post", "s:1", reason)]
 
 
 # --- C
@@ -99,36 +96,24 @@ def test_a_first_turn_is_asked_as_in_the_prompt_set():
     assert row["messages"][:2] == list(prompt)
 
 
-def test_an_english_history_is_told_in_english():
-    said = [{"role": "seeker", "text": "Hi"}, {"role": "supporter", "text": "Hello"}, {"role": "seeker", "text": "Sad"}]
-    assert transcript(said, "en") == "Seeker: Hi\nSupporter: Hello\nSeeker: Sad"
-
-
-@pytest.mark.parametrize(
-    ("label_of", "reason", "detail"),
-    [
+def test_what_people_did_not_find_right_is_dropped():
+    for label_of, reason, detail in (
         ({"right": "FTF"}, "step_wrong", "1, 3"),
         ({"right": "TTF", "preference": "first"}, "step_wrong", "3"),
         ({"preference": "first"}, "not_preferred", "first"),
         ({"preference": "neither"}, "not_preferred", "neither"),
         ({"labelled": "of another one"}, "candidate_changed", "since it was labelled"),
-    ],
-)
-def test_what_people_did_not_find_right_is_dropped(label_of, reason, detail):
-    kept, dropped = cer([ONE], [label(ONE, **label_of)])
-    assert kept.is_empty()
-    assert dropped.select("unit", "row_id", "reason", "detail").rows() == [("candidate", "s:1#2/1", reason, detail)]
+    ):
+        kept, dropped = cer([ONE], [label(ONE, **label_of)])
+        assert kept.is_empty()
+        assert dropped.select("unit", "row_id", "reason", "detail").rows() == [("candidate", "s:1#2/1", reason, detail)]
 
 
-def test_before_anybody_labelled_nothing_is_taught():
+def test_before_anybody_labelled_nothing_is_taught_nor_where_the_candidate_is_gone():
     kept, dropped = cer([ONE, candidate(candidate=2)], [])
     assert kept.is_empty()
     assert dropped.select("row_id", "reason").rows() == [("s:1#2/1", "not_labelled"), ("s:1#2/2", "not_labelled")]
-
-
-def test_a_label_whose_candidate_is_gone_is_no_candidate():
-    kept, dropped = cer([], [label(ONE)])
-    assert (kept.height, dropped.height) == (0, 0)
+    assert [frame.height for frame in cer([], [label(ONE)])] == [0, 0]
 
 
 def test_the_sample_home_teaches_training_rows_alone(labelled_store):
@@ -140,15 +125,13 @@ def test_the_sample_home_teaches_training_rows_alone(labelled_store):
     assert set(labelled_store.read("sft_cer").collect()["variant"]) == {"none", "D", "R", "P"}
 
 
-@pytest.mark.parametrize("lang", ["zh", "en"])
-@pytest.mark.parametrize(
-    "said",
-    [
+def test_a_transcript_is_read_back_turn_by_turn():
+    for said in (
         [("seeker", "我好累")],
         [("seeker", "我好累\n\n真的"), ("supporter", "抱抱：\n你"), ("seeker", "他说“求助者：”")],
         [("supporter", "你好"), ("seeker", "你好"), ("seeker", "")],
-    ],
-)
-def test_a_transcript_is_read_back_turn_by_turn(lang, said):
-    history = [{"role": role, "text": text} for role, text in said]
-    assert turns(transcript(history, lang)) == history
+    ):
+        history = [{"role": role, "text": text} for role, text in said]
+        assert turns(transcript(history, "zh")) == turns(transcript(history, "en")) == history
+    said = [{"role": "seeker", "text": "Hi"}, {"role": "supporter", "text": "Hello"}]
+    assert transcript(said, "en") == "Seeker: Hi\nSupporter: Hello"
