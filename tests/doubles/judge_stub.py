@@ -1,13 +1,15 @@
-"""The judge's side of the wire that rewards speak (`pipelines.rewards.services`); a verdict follows from the text."""
+"""The other side of the wire that rewards speak (`pipelines.rewards.services`); a verdict follows from the text."""
 
 import asyncio
-import json
 import zlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from aiohttp import web
+
+from pipelines.rewards.services import close
 
 Answer = Callable[[str, dict[str, Any]], Any]  # a path and the question; an answer, or a response
 
@@ -33,19 +35,17 @@ async def serving(answer: Answer = verdict) -> AsyncIterator[tuple[str, list[tup
     questions: list[tuple[str, dict[str, Any]]] = []
 
     async def handle(request: web.Request) -> web.StreamResponse:
-        asked = await request.json()
+        asked = await request.json() if request.can_read_body else {}
         questions.append((request.path, asked))
         found = answer(request.path, asked)
         if asyncio.iscoroutine(found):
             found = await found
-        return (
-            found
-            if isinstance(found, web.StreamResponse)
-            else web.Response(text=json.dumps(found), content_type="application/json")
-        )
+        if isinstance(found, web.StreamResponse):
+            return found
+        return web.json_response(found)
 
     app = web.Application(client_max_size=2**24)
-    app.router.add_post("/{path}", handle)
+    app.router.add_route("*", "/{path}", handle)
     runner = web.AppRunner(app, shutdown_timeout=0)
     await runner.setup()
     try:
@@ -54,3 +54,18 @@ async def serving(answer: Answer = verdict) -> AsyncIterator[tuple[str, list[tup
         yield f"http://127.0.0.1:{runner.addresses[0][1]}", questions
     finally:
         await runner.cleanup()
+
+
+def beside(answer: Answer, variable: str, does: Callable[[], Awaitable[Any]], token: str = "") -> tuple[Any, list[Any]]:
+    """What a coroutine gives while a service is up that `variable` names, and what that was asked."""
+
+    async def run() -> tuple[Any, list[Any]]:
+        async with serving(answer) as (address, questions):
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setenv(variable, address + token)
+                try:
+                    return await does(), questions
+                finally:
+                    await close()
+
+    return asyncio.run(run())

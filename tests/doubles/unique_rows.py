@@ -3,6 +3,7 @@
 from typing import Any
 
 import polars as pl
+import sample_rows
 
 from schemas.posts import UniquePosts
 from schemas.training import SampledTurns, Splits
@@ -23,35 +24,8 @@ def answer(answer_id: str, text: str, role: str = "unknown") -> dict[str, Any]:
 
 
 def post(source_id: int | str, text: str, *answers: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {
-        **dict.fromkeys(UniquePosts.column_names()),
-        "post_id": f"s:{source_id}",
-        "source": "s",
-        "source_id": str(source_id),
-        "title": "",
-        "description": text,
-        "text": text,
-        "n_chars": len(text),
-        "han_ratio": 1.0,
-        "script": "simplified",
-        "subtopics": [],
-        "lang": "zh",
-        "origin": "human",
-        "lineage": [],
-        "licence": "CC0-1.0",
-        "consent": "invented",
-        "answers": list(answers),
-        "pii": [],
-        "edits": [],
-        "emotional_context": 0.5,
-        "doubts": [],
-        "risk": [],
-        "under_18": False,
-        "cluster_id": f"s:{source_id}",
-        "cluster_size": 1,
-        "group_id": "g1",
-        **more,
-    }
+    unique = {"cluster_id": f"s:{source_id}", "cluster_size": 1, "group_id": "g1", "answers": list(answers)}
+    return {**dict.fromkeys(UniquePosts.column_names()), **sample_rows.post(source_id, text), **unique, **more}
 
 
 def posts(*rows: dict[str, Any]) -> pl.DataFrame:

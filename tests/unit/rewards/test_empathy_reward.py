@@ -1,21 +1,22 @@
 """E's reward: the form, and what an encoder says of the answer. The service is one of the tests, over real HTTP."""
 
-import asyncio
 import json
 import math
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from encoder_made import Encoder
+from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
+from judge_stub import beside
 
 from pipelines.rewards import contrastive, services
 from pipelines.rewards.contrastive import MOST_ECHOED, QUOTED, RUN, Quotable, echoed, unquoted
 from pipelines.rewards.empathy import compute_score, question
 from pipelines.rewards.format import section
-from pipelines.rewards.services import ENCODER, RewardFailed, close
+from pipelines.rewards.services import ENCODER, RewardFailed
 from schemas.reasoning import COE_TAGS, Coe
 
 POST = "最近总是失眠，凌晨三点还醒着，白天什么都做不了，该怎么办？"
@@ -29,32 +30,33 @@ def output(answer: str) -> str:
 
 
 @pytest.fixture
-def encoder(monkeypatch: pytest.MonkeyPatch) -> Encoder:
+def encoder(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """What the service knows and was asked, and the statuses in `fails` that come before it answers at all."""
     monkeypatch.setattr(contrastive, "_thresholds", {})
     monkeypatch.setattr(services, "PAUSES", (0.0, 0.0))
-    return Encoder(VECTORS)
+    return SimpleNamespace(vectors=VECTORS, threshold=0.5, fails=[], asked=[])
 
 
-def beside(encoder: Encoder, monkeypatch: pytest.MonkeyPatch, does: Callable[[], Awaitable[Any]]) -> Any:
-    """What a coroutine gives while the service is up."""
+def beside_it(encoder: SimpleNamespace, does: Callable[[], Awaitable[Any]]) -> Any:
+    def answer(path: str, asked: dict[str, Any]) -> Any:
+        if path == "/about":
+            return {"folder": "made", "threshold": encoder.threshold}
+        if encoder.fails:
+            status, body = encoder.fails.pop(0)
+            return web.json_response(body, status=status)
+        return {"vectors": [encoder.vectors[text] for text in asked["texts"]]}
 
-    async def run() -> Any:
-        async with encoder.server() as server:
-            monkeypatch.setenv(ENCODER, str(server.make_url("")).rstrip("/"))
-            try:
-                return await does()
-            finally:
-                await close()
-
-    return asyncio.run(run())
+    found, encoder.asked = beside(answer, ENCODER, does)
+    return found
 
 
-def scored(solution: str, info: dict[str, Any] = INFO, **settings: Any) -> Callable[[], Awaitable[dict[str, float]]]:
+def scored(encoder: SimpleNamespace, solution: str, info: Any = INFO, **settings: Any) -> dict[str, float]:
     told = {"data_source": "gongqing/coe", "ground_truth": "", "extra_info": info}
-    return lambda: compute_score(solution_str=solution, **told, **settings)
+    found: dict[str, float] = beside_it(encoder, lambda: compute_score(solution_str=solution, **told, **settings))
+    return found
 
 
-def test_the_reward_is_the_form_and_whether_the_answer_fits(encoder, monkeypatch):
+def test_the_reward_is_the_form_and_whether_the_answer_fits(encoder):
     for solution, score, r_format, r_answer, similarity in (
         (output(FITS), 2, 1, 1, 0.8),
         (output(OTHER), 1, 1, 0, 0),
@@ -67,12 +69,12 @@ def test_the_reward_is_the_form_and_whether_the_answer_fits(encoder, monkeypatch
         (f"<answer><empathy_think><L1>难过</L1></empathy_think>{FITS}</answer>", 0, 0, 0, 0),
         (output(POST), 1, 1, 0, 0),
     ):
-        found = beside(encoder, monkeypatch, scored(solution))
+        found = scored(encoder, solution)
         wanted = {"score": score, "r_format": r_format, "r_answer": r_answer, "similarity": pytest.approx(similarity)}
         assert found == wanted | {"judge_ok": 1, "echo": solution == output(POST)}, solution
 
 
-def test_without_a_chain_the_form_is_one_answer_and_nothing_else(encoder, monkeypatch):
+def test_without_a_chain_the_form_is_one_answer_and_nothing_else(encoder):
     for solution, score in (
         (f"<answer>{FITS}</answer>", 2),
         (f"<answer>{OTHER}</answer>", 1),
@@ -81,63 +83,61 @@ def test_without_a_chain_the_form_is_one_answer_and_nothing_else(encoder, monkey
         (f"<answer>{FITS}</answer><answer>{FITS}</answer>", 0),
         ("<answer></answer>", 0),
     ):
-        found = beside(encoder, monkeypatch, scored(solution, chain=False))
+        found = scored(encoder, solution, chain=False)
         assert found["score"] == score, solution
 
 
-def test_a_setting_that_there_is_not_is_no_reward():
+def test_a_setting_that_there_is_not_is_no_reward(encoder):
     with pytest.raises(TypeError, match="no setting chian"):
-        asyncio.run(scored("", chian=False)())
+        scored(encoder, "", chian=False)
 
 
-def test_a_cosine_of_exactly_t_does_not_pass(encoder, monkeypatch):
+def test_a_cosine_of_exactly_t_does_not_pass(encoder):
     encoder.vectors = {POST: [1.0, 0.0], FITS: [0.5, math.sqrt(0.75)]}
-    assert beside(encoder, monkeypatch, scored(output(FITS)))["r_answer"] == 0
+    assert scored(encoder, output(FITS))["r_answer"] == 0
     encoder.vectors[FITS] = [0.501, math.sqrt(1 - 0.501**2)]
-    assert beside(encoder, monkeypatch, scored(output(FITS)))["r_answer"] == 1
+    assert scored(encoder, output(FITS))["r_answer"] == 1
 
 
-def test_the_encoder_sees_the_answer_and_the_last_turn_alone(encoder, monkeypatch):
+def test_the_encoder_sees_the_answer_and_the_last_turn_alone(encoder):
     before = [{"role": "seeker", "text": "您好"}, {"role": "supporter", "text": "请讲"}]
-    beside(encoder, monkeypatch, scored(output(FITS), INFO | {"dialogue": [*before, *INFO["dialogue"]]}))
-    assert sorted(encoder.asked, key=lambda one: one["kind"]) == [
-        {"texts": [FITS], "kind": "answer"},
-        {"texts": [POST], "kind": "query"},
-    ]
+    scored(encoder, output(FITS), INFO | {"dialogue": [*before, *INFO["dialogue"]]})
+    asked = [{"texts": [FITS], "kind": "answer"}, {"texts": [POST], "kind": "query"}]
+    assert sorted((one for _, one in encoder.asked if one), key=lambda one: one["kind"]) == asked
 
 
-def test_the_encoder_does_not_see_what_an_answer_quotes(encoder, monkeypatch):
+def test_the_encoder_does_not_see_what_an_answer_quotes(encoder):
     encoder.vectors = VECTORS | {f"，{OTHER}": [0.0, 1.0]}
-    found = beside(encoder, monkeypatch, scored(output(f"{POST[:14]}，{OTHER}")))
+    found = scored(encoder, output(f"{POST[:14]}，{OTHER}"))
     assert found["similarity"] == 0
-    assert [one["texts"] for one in encoder.asked if one["kind"] == "answer"] == [[f"，{OTHER}"]]
+    assert [one["texts"] for _, one in encoder.asked if one.get("kind") == "answer"] == [[f"，{OTHER}"]]
 
 
-def test_an_answer_of_too_many_runs_of_the_question_is_paid_nothing_however_near_it_is(encoder, monkeypatch):
+def test_an_answer_of_too_many_runs_of_the_question_is_paid_nothing_however_near_it_is(encoder):
     """In pieces of seven characters, so that nothing of it is left out as quoted."""
     letters = "".join(filter(str.isalnum, POST))
     for own, r_answer, echo in (("", 0, 6 / 12), ("先放下手机松身体", 1, 6 / 20)):
         answer = f"{letters[:7]}呢{letters[8:15]}呢{own}"
         assert unquoted(POST, answer) == answer
         encoder.vectors = VECTORS | {answer: VECTORS[POST]}
-        found = beside(encoder, monkeypatch, scored(output(answer)))
+        found = scored(encoder, output(answer))
         assert (found["similarity"], found["r_answer"], found["echo"]) == (1, r_answer, pytest.approx(echo))
         assert (echo > MOST_ECHOED) == (r_answer == 0)
 
 
-def test_an_answer_that_is_nothing_but_quoted_is_worth_nothing(encoder, monkeypatch):
+def test_an_answer_that_is_nothing_but_quoted_is_worth_nothing(encoder):
     encoder.threshold = -1.0  # anything else would pass
-    found = beside(encoder, monkeypatch, scored(output(f"{POST}……{POST[4:14]}。")))
+    found = scored(encoder, output(f"{POST}……{POST[4:14]}。"))
     assert (found["score"], found["r_answer"], found["similarity"]) == (1, 0, 0)
 
 
-def test_t_is_asked_once(encoder, monkeypatch):
+def test_t_is_asked_once(encoder):
     async def many() -> None:
         for _ in range(3):
-            await scored(output(FITS))()
+            await compute_score(solution_str=output(FITS), extra_info=INFO)
 
-    beside(encoder, monkeypatch, many)
-    assert encoder.abouts == 1
+    beside_it(encoder, many)
+    assert [path for path, _ in encoder.asked].count("/about") == 1
 
 
 def test_an_encoder_that_fails_stops_the_run(encoder, monkeypatch):
@@ -151,13 +151,13 @@ def test_an_encoder_that_fails_stops_the_run(encoder, monkeypatch):
     ):
         encoder.fails = list(fails)
         with pytest.raises(RewardFailed, match=said):
-            beside(encoder, monkeypatch, scored(output(FITS)))
+            scored(encoder, output(FITS))
         assert not encoder.fails, "it was asked again only where that may help"
     for threshold in (None, math.nan, "0.5"):
         encoder.threshold = threshold
         monkeypatch.setattr(contrastive, "_thresholds", {})
         with pytest.raises(RewardFailed, match="made has no threshold"):
-            beside(encoder, monkeypatch, scored(output(FITS)))
+            scored(encoder, output(FITS))
 
 
 def test_a_prompt_without_a_question_stops_the_run():

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import annotate_rows
@@ -11,7 +10,7 @@ import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
-from judge_stub import serving, verdict
+from judge_stub import beside, verdict
 
 from pipelines.rewards import compeer, mindchat, services
 from pipelines.rewards.compeer import parts
@@ -38,21 +37,6 @@ MINDCHAT_KEYS = {
 }
 TERMS = ("step1", "step2", "step3", "response", "format")
 COMPEER_KEYS = {"score", "r", *TERMS, "length", "s_in", "s_hi", "tau", "redundancy_alone", "judge_ok", "words"}
-
-
-def beside(answer: Any, variable: str, does: Callable[[], Awaitable[Any]], token: str = "") -> tuple[Any, list[Any]]:
-    """What a coroutine gives while a service is up, and what that was asked."""
-
-    async def run() -> tuple[Any, list[Any]]:
-        async with serving(answer) as (address, questions):
-            with pytest.MonkeyPatch.context() as patched:
-                patched.setenv(variable, address + token)
-                try:
-                    return await does(), questions
-                finally:
-                    await close()
-
-    return asyncio.run(run())
 
 
 def scored(
