@@ -147,17 +147,13 @@ def test_spoiled_rewrites_are_caught_with_their_reasons(variant: str):
         assert drop[3].startswith(f"{variant}: {detail}"), what
 
 
-def test_a_line_may_not_repeat_what_its_persona_is_like():
-    texts = list(GOOD_ZH)
-    texts[0] += description("zh").split("。", maxsplit=1)[0]
+def test_a_line_may_not_repeat_what_its_persona_is_like_nor_its_personal_data():
+    texts = end(0, description("zh").split("。", maxsplit=1)[0])(GOOD_ZH)
     [drop] = done(planned(ZH, variants=("P",)), saying(ZH, texts))[1]
     assert drop[2:] == ("artefact", "P: instructions 1")
     assert done(planned(ZH, variants=("R",)), saying(ZH, texts))[1] == []  # no persona was shown there
-
-
-def test_personal_data_of_a_persona_excuse_none_in_a_line():
     drawn = personas(ZH.dialogue_id, description="总爱说自己的电话是13812345678。")
-    texts = end(4, "他的号码是13812345678。")(list(GOOD_ZH))
+    texts = end(4, "他的号码是13812345678。")(GOOD_ZH)
     [drop] = done(planned(ZH, variants=("P",), drawn=drawn), saying(ZH, texts))[1]
     assert drop[2:] == ("personal_data", "P: phone 1")
 
@@ -181,16 +177,17 @@ def test_the_age_of_a_supporter_hides_no_child():
         assert dropped(source, [texts[0] + added, *texts[1:]]) == ("under_18", "R: the writer says so")
 
 
-@pytest.mark.parametrize(
-    ("source", "texts"), [(ZH, GOOD_ZH), (script(1, "seeker: 我好烦", "supporter: 嗯嗯"), ["心里乱", "是的"])]
-)
-def test_an_encoder_that_sees_no_likeness_drops_the_unit(source: Script, texts: list[str]):
-    def unlike(some: Sequence[str]) -> Any:
-        return np.eye(2)[[int(list(some) == texts)] * len(some)]  # at right angles to the source
+def test_an_encoder_that_sees_no_likeness_drops_the_unit():
+    short = script(1, "seeker: 我好烦", "supporter: 嗯嗯")
+    for source, texts in ((ZH, GOOD_ZH), (short, ["心里乱", "是的"])):
 
-    drawn = personas(source.dialogue_id)
-    made = plan([source], [], drawn, ("R",), ("a",), seed=1, similar=SimilarityCheck(unlike, 0.5))
-    assert done(made, saying(source, texts))[1] == [("dialogue", source.row_id, "other_meaning", "R: similarity 0.00")]
+        def unlike(some: Sequence[str], texts: Sequence[str] = texts) -> Any:
+            return np.eye(2)[[int(list(some) == texts)] * len(some)]  # at right angles to the source
+
+        similar = SimilarityCheck(unlike, 0.5)
+        made = plan([source], [], personas(source.dialogue_id), ("R",), ("a",), seed=1, similar=similar)
+        [drop] = done(made, saying(source, texts))[1]
+        assert drop == ("dialogue", source.row_id, "other_meaning", "R: similarity 0.00")
 
 
 REPEATED = "我室友每天晚上打游戏打到很晚。"

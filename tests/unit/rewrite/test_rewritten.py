@@ -113,23 +113,18 @@ def test_what_is_judged_badly_once_is_lost_to_all_variants(tables, unit, make):
         assert (unit, row_id, reason, detail) in dropped.select("unit", "row_id", "reason", "detail").rows()
 
 
-def test_a_draft_without_a_judgement_is_not_kept(tables):
-    row_id = tables["rewrite_judgements"].filter(unit="dialogue")["row_id"][0]
-    tables["rewrite_judgements"] = tables["rewrite_judgements"].filter(pl.col("row_id") != row_id)
-    _, dropped = dialogues(tables)
-    assert ("dialogue", row_id, "not_judged") in dropped.select("unit", "row_id", "reason").rows()
-
-
 @pytest.mark.parametrize(("unit", "make"), [("dialogue", dialogues), ("label", rounds)])
-def test_a_judgement_of_an_older_draft_judges_nothing(tables, unit, make):
+def test_a_draft_without_a_judgement_or_with_one_of_an_older_draft_is_not_kept(tables, unit, make):
     """Drafts are made anew, and there is no budget yet to judge them: what nobody has looked at is not kept."""
     first = tables["rewrite_drafts"].filter(unit=unit, variant="P").row(0, named=True)
     lines = [line | {"text": line["text"] + "。"} for line in first["lines"]]
     of_it = (pl.col("unit") == unit) & (pl.col("row_id") == first["row_id"]) & (pl.col("variant") == "P")
     anew = pl.DataFrame([first | {"lines": lines}], schema=tables["rewrite_drafts"].schema)
     tables["rewrite_drafts"] = pl.concat([tables["rewrite_drafts"].filter(~of_it), anew])
-    _, dropped = make(tables)
-    assert (unit, first["row_id"], "not_judged", "P") in dropped.select("unit", "row_id", "reason", "detail").rows()
+    lost = (unit, first["row_id"], "not_judged", "P")
+    assert lost in make(tables)[1].select("unit", "row_id", "reason", "detail").rows()
+    tables["rewrite_judgements"] = tables["rewrite_judgements"].filter(variant="R")
+    assert lost in make(tables)[1].select("unit", "row_id", "reason", "detail").rows()
 
 
 def test_what_was_drafted_from_a_source_that_is_gone_is_dropped(tables):
@@ -139,8 +134,7 @@ def test_what_was_drafted_from_a_source_that_is_gone_is_dropped(tables):
     assert gone not in set(kept["source_dialogue_id"])
     assert ("dialogue", gone, "source_changed") in dropped.select("unit", "row_id", "reason").rows()
     label = tables["rewrite_drafts"].filter(unit="label")["row_id"][0]
-    tables["cer_labels"] = tables["cer_labels"].filter(
-        pl.format("{}#{}/{}", "dialogue_id", "round", "candidate") != label
-    )
+    label_id = pl.format("{}#{}/{}", "dialogue_id", "round", "candidate")
+    tables["cer_labels"] = tables["cer_labels"].filter(label_id != label)
     _, dropped = rounds(tables)
     assert ("label", label, "source_changed") in dropped.select("unit", "row_id", "reason").rows()
