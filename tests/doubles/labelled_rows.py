@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import annotate_rows
 import polars as pl
 from unique_rows import rounds, sampled_round, splits
 
@@ -14,7 +13,11 @@ HISTORY = ["supporter: 你好", "seeker: 我睡不着", "supporter: 多久了？
 REFERENCE, RESPONSE = "辛苦了。", "听起来很累。"
 TURN = sampled_round(1, 2, HISTORY, REFERENCE)
 PROVENANCE = {"provider": "openai", "model_asked": "m", "prompt_version": "p", "request_key": "k"}
-STEPS = annotate_rows.cer(response=RESPONSE).model_dump(exclude={"lang"})
+STEPS = {
+    "stage": "exploration", "history_reasoning": "他睡不好", "sentiment": "negative", "emotion": "疲惫", "intensity": 3,
+    "emotion_reasoning": "说了一个月", "strategy": "Reflection of feelings", "strategy_reasoning": "先被听见",
+    "response": RESPONSE,
+}  # fmt: skip
 PLACE = {"dialogue_id": "s:1", "round": 2, "candidate": 1, "group_id": "g1", "lang": "zh"}
 
 

@@ -32,7 +32,7 @@ MODULES = {"annotate": annotate.__file__, "rewrite": rewrite.__file__, "judging"
 TALK = ("seeker: 我睡不着，很难过，想说说话", "supporter: 多久了？你愿意先说一说吗")
 SCORES = ("fluency_comfort", "empathic_understanding", "support_encouragement")
 SCRIPTS = {lang: good_scripts()[name] for lang, name in (("zh", "label: grandmother"), ("en", "label: new town"))}
-DESCRIBED = {"zh": "说话干脆，想什么就说什么。对人有耐心。", "en": "Comes to the point and is quick. Waits for others."}
+MANNER = {"zh": "说话干脆，想什么就说什么。对人很有耐心。", "en": "Comes to the point and is quick. Waits for others."}
 GROUNDS = {"zh": "意思一样", "en": "it says the same"}
 TAGGED: dict[str, tuple[Grammar, tuple[str, ...]]] = {
     "annotate.coe": (CHAIN, COE_TAGS),
@@ -73,7 +73,7 @@ def questions() -> dict[str, tuple[Question[Any], str]]:
         [question] = judging.plan(drafted, {(script.unit, script.row_id): script}, one).questions
         pairs[f"rewrite.judge.{lang}"] = question, judgement(why=GROUNDS[lang])
         profiled = profiles.plan(dialogues(dialogue(1, *TALK, lang=lang)), train, one).questions[0]
-        scores = {"D": 0.7, "I": 0.25, "S": 1.0, "C": 0.0, "evidence": ["我睡不着"], "description": DESCRIBED[lang]}
+        scores = {"D": 0.7, "I": 0.25, "S": 1.0, "C": 0.0, "evidence": ["我睡不着"], "description": MANNER[lang]}
         pairs[f"rewrite.disc.{lang}"] = profiled, json.dumps(scores)
         judged = {"why": GROUNDS[lang], **dict.fromkeys(SCORES, 3)}
         pairs[f"judging.mindchat.{lang}"] = scored(lang), json.dumps(judged)
