@@ -20,36 +20,20 @@ ENDS = ("，怎么办？", "，我很难受。", "，谁能帮帮我？", "，�
 def rows(split: str = "train", ends: tuple[str, ...] = ENDS) -> list[dict[str, object]]:
     """Two triplets a question; the questions of a theme are a group, for an answer to one fits the others."""
     found = []
-    themes = list(THEMES)
-    for place, theme in enumerate(themes):
-        said, answer = THEMES[theme]
-        other = THEMES[themes[(place + 1) % len(themes)]][1]
+    themes = list(THEMES.values())
+    for place, (said, answer) in enumerate(themes):
+        other = themes[(place + 1) % len(themes)][1]
         for number, end in enumerate(ends):
             post = f"{split}:{place}-{number}"
+            of_post = {"made_from": post, "group_id": f"g-{split}-{place}", "split": split}
+            texts = {"query": said + end, "positive": f"{answer}。"}
             for kind, negative in (("generic", GENERIC), ("other_answer", other)):
-                found.append(
-                    {
-                        "row_id": f"{post}/{kind}",
-                        "made_from": post,
-                        "group_id": f"g-{split}-{place}",
-                        "split": split,
-                        "kind": kind,
-                        "query": said + end,
-                        "positive": f"{answer}。",
-                        "negative": negative,
-                    }
-                )
+                found.append({"row_id": f"{post}/{kind}", "kind": kind, "negative": negative} | of_post | texts)
     return found
 
 
 def write(path: Path, found: list[dict[str, object]]) -> Path:
-    pq.write_table(pa.Table.from_pylist(found, schema=SCHEMA), path)
+    names = ("row_id", "made_from", "group_id", "split", "kind", "query", "positive", "negative")
+    schema = pa.schema([(name, pa.string()) for name in names])
+    pq.write_table(pa.Table.from_pylist(found, schema=schema), path)
     return path
-
-
-SCHEMA = pa.schema(
-    [
-        (name, pa.string())
-        for name in ("row_id", "made_from", "group_id", "split", "kind", "query", "positive", "negative")
-    ]
-)

@@ -8,21 +8,9 @@ from itertools import product
 from typing import Any
 
 import pytest
-from annotate_rows import (
-    CHAIN,
-    ECOT,
-    answer,
-    cer,
-    dialogue,
-    dialogues,
-    good,
-    post,
-    posts,
-    rounds,
-    sampled_round,
-    splits,
-)
+from annotate_rows import CHAIN, ECOT, answer, cer, dialogue, dialogues, good, post, sampled_round, splits
 from scripted import Scripted
+from unique_rows import posts, rounds
 
 from pipelines.annotate import cer as cer_task
 from pipelines.annotate import coe, coherence, ecot, emotions, topics
