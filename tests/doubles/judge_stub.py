@@ -1,12 +1,13 @@
 """The other side of the wire that rewards speak (`pipelines.rewards.services`); a verdict follows from the text."""
 
 import asyncio
+import os
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest import mock
 
-import pytest
 from aiohttp import web
 
 from pipelines.rewards.services import close
@@ -61,8 +62,7 @@ def beside(answer: Answer, variable: str, does: Callable[[], Awaitable[Any]], to
 
     async def run() -> tuple[Any, list[Any]]:
         async with serving(answer) as (address, questions):
-            with pytest.MonkeyPatch.context() as patched:
-                patched.setenv(variable, address + token)
+            with mock.patch.dict(os.environ, {variable: address + token}):
                 try:
                     return await does(), questions
                 finally:
