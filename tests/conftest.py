@@ -11,6 +11,7 @@ import pytest
 from fake_model import FakePool
 from hypothesis import HealthCheck, settings
 from labels_made import LABELLED, made_labels
+from published_rows import Made, mixed_home
 from real_sets import REAL_SETS
 
 from pipelines.core.stage import Stage
@@ -138,6 +139,18 @@ def real_home(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Path:
         import_file(store, home, reader, shared / path)
     _make(store, STAGES, Settings())
     return home
+
+
+@pytest.fixture(scope="session")
+def mixed(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A home with an invented and a crawled source, and a release of it. Read only."""
+    return mixed_home(Store(sample_home / "data"), tmp_path_factory.mktemp("mixed-home"))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """An empty store."""
+    return Store(tmp_path / "data")
 
 
 @pytest.fixture

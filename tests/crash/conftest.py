@@ -1,4 +1,4 @@
-"""Disks whose size and rights change while they are in use; an empty store; the stub of a vendor."""
+"""Disks whose size and rights change while they are in use; the stub of a vendor."""
 
 import os
 import subprocess
@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 from llm_fixtures import _stub_ends
-from release_fixtures import mixed
-from store_fixtures import store
 
-__all__ = ["Disk", "_stub_ends", "disk", "mixed", "store"]
+__all__ = ["Disk", "_stub_ends", "disk"]
 
 
 class Disk:

@@ -1,24 +1,23 @@
 """A small home in which a post, a dialogue and all that was made from them stand beside others."""
 
 import asyncio
-import hashlib
 import json
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow.parquet as pq
+from release_rows import made
 
 from pipelines.dedup.group_keys import post_keys
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Answer, Attempt, Call
 from pipelines.llm.money import Usage
 from pipelines.llm.payload import canonical, key_of
-from pipelines.store.release_manifest import Release
+from pipelines.store.release_manifest import Finding
 from pipelines.store.releases import note_publication
 from pipelines.store.store import Store
-from schemas.table import Dropped, to_arrow
+from schemas.table import Dropped
 from schemas.tables import TABLES
 
 MADE_BY = {"provider": "openai", "model_asked": "m", "model_served": "m", "prompt_version": "p@1"}
@@ -56,33 +55,31 @@ def clean_post(name: str, text: str, *answers: dict[str, Any], **more: Any) -> d
     return post(name, text, *answers, **more) | {"text": text, "script": "simplified"}
 
 
+def unique_post(name: str, text: str, *answers: dict[str, Any], **more: Any) -> dict[str, Any]:
+    clusters = {"cluster_id": f"s:{name}", "cluster_size": 1, "group_id": "g0"}
+    return clean_post(name, text, *answers, **more) | clusters
+
+
 def drop(table: str, unit: str, row_id: str, reason: str, detail: str | None = None) -> pl.DataFrame:
     row = {"stage": table, "unit": unit, "row_id": row_id, "reason": reason, "detail": detail}
     return pl.DataFrame([row], schema=Dropped.polars_schema())
 
 
-# A ledger
+def question(said: str, stage: str = "ecot_chains") -> Call:
+    """A call of the ledger."""
+    content = json.dumps({"text": said}, ensure_ascii=False)
+    payload = canonical({"model": "m", "messages": [{"role": "user", "content": content}]})
+    return Call(key_of(payload), stage, "m", "m", payload, 0, "USD")
 
 
 async def _ask(ledger: Ledger, said: str, reply: str) -> str:
-    payload = canonical(
-        {"model": "m", "messages": [{"role": "user", "content": json.dumps({"text": said}, ensure_ascii=False)}]}
-    )
-    call = Call(key_of(payload), "ecot_chains", "m", "m", payload, 0, "USD")
+    call = question(said)
     attempt = await ledger.begin(call, reserve=1, budget=None)
     assert isinstance(attempt, Attempt)
     body = json.dumps({"choices": [{"message": {"content": json.dumps({"why": reply})}}]}).encode()  # escaped twice
     await ledger.answered(attempt, Answer(body, "m", "stop", Usage(1, 0, 1), 1))
     return call.key
 
-
-def asked(home: Path, *exchanges: tuple[str, str]) -> list[str]:
-    """Questions and answers in the ledger of a home; their keys."""
-    with Ledger(home / "ledger.sqlite") as ledger:
-        return [asyncio.run(_ask(ledger, said, reply)) for said, reply in exchanges]
-
-
-# The home
 
 HERS = "昨天夜里我又一次站在阳台上数对面楼的灯一直数到天亮"  # what s:a says
 TO_HER = "你愿意把数灯的那些夜晚写下来已经是在照顾自己了请慢慢来不必着急"  # what s:a is answered
@@ -114,9 +111,10 @@ def make_home(home: Path) -> Store:
     keys = [post_keys(frame("clean_posts", one))["keys"][0].to_list() for one in clean]
     groups = [{"group_id": f"g{n}", "split": "train", "given_at": "v", "members": its} for n, its in enumerate(keys)]
     store.write("splits", frame("splits", *groups))
-    keys = asked(home, (HERS, MADE), (HIS, QUOTED), (OTHER_TALK[0], REWRITTEN[0]), (HIS + "？", TO_HIM))
-    made = [_chain("a", MADE, keys[0]), _chain("b", QUOTED, keys[1])]
-    store.write("ecot_chains", frame("ecot_chains", *made))
+    exchanges = (HERS, MADE), (HIS, QUOTED), (OTHER_TALK[0], REWRITTEN[0]), (HIS + "？", TO_HIM)
+    with Ledger(home / "ledger.sqlite") as ledger:
+        keys = [asyncio.run(_ask(ledger, said, reply)) for said, reply in exchanges]
+    store.write("ecot_chains", frame("ecot_chains", _chain("a", MADE, keys[0]), _chain("b", QUOTED, keys[1])))
     hers = {"role": "seeker", "description": PERSONA, "lang": "zh", "group_id": "g5"}
     profile = MADE_BY | hers | {"dialogue_id": "s:x", "request_key": "k"}
     store.write("disc_profiles", frame("disc_profiles", profile))
@@ -141,7 +139,10 @@ def make_home(home: Path) -> Store:
         asked_by_him | {"row_id": "s:b/generic", "negative": "慢慢来", "negative_ids": ["s:b/1"], "kind": "generic"},
     ]
     store.write("rm_triplets", frame("rm_triplets", *triplets))
-    _release(home, store)
+    finding = Finding(check="c", severity="warn", count=1, what="w", hint="r", examples=["s:a"])
+    pins = {"rm_triplets": store.version("rm_triplets").version}
+    made(home, "v1", {"rm_triplets": store.read("rm_triplets").collect()}, pins=pins, findings=[finding])
+    note_publication(home, "team/set", "v1", "c0ffee")
     _state_of_dagster(home / ".dagster")
     (home / "index").mkdir()
     (home / "index" / "members-0").write_text("s:a", encoding="utf-8")
@@ -162,28 +163,12 @@ def _turns(said: tuple[str, str]) -> list[dict[str, Any]]:
 
 def _unique(row: dict[str, Any]) -> dict[str, Any]:
     answers = [one | {"cluster_id": "s:a/1", "n_questions": 2} for one in row["answers"]]  # his is nearly hers
-    return row | {"cluster_id": row["post_id"], "cluster_size": 1, "group_id": "g0", "answers": answers}
+    return unique_post(row["source_id"], row["text"]) | {"answers": answers}
 
 
 def _chain(name: str, text: str, key: str) -> dict[str, Any]:
     said = {"situation": text, "motivation": "想被听见", "strategy": "先接住", "answer": "我在听"}
     return {**MADE_BY, **said, "post_id": f"s:{name}", "group_id": "g0", "request_key": key}
-
-
-def _release(home: Path, store: Store) -> None:
-    folder = home / "releases" / "v1"
-    shard = folder / "rm_triplets" / "train-00000-of-00001.parquet"
-    shard.parent.mkdir(parents=True)
-    pq.write_table(to_arrow(store.read("rm_triplets").collect(), TABLES["rm_triplets"]), shard)
-    content = shard.read_bytes()
-    digest = hashlib.sha256(content).hexdigest()
-    entry = {"path": str(shard.relative_to(folder)), "split": "train", "rows": 2, "bytes": len(content)}
-    finding = {"check": "c", "severity": "warn", "count": 1, "what": "w", "hint": "r", "examples": ["s:a"]}
-    release: dict[str, Any] = {"name": "v1", "made_at": "2026-01-01T00:00:00Z", "code": "", "findings": [finding]}
-    release |= {"pins": {"rm_triplets": store.version("rm_triplets").version}, "settings": {}, "prompts": {}}
-    release |= {"configs": {"rm_triplets": [entry | {"sha256": digest}]}, "spend": [], "sources": [], "allowed": []}
-    (folder / "manifest.json").write_bytes(Release.model_validate(release).to_bytes())
-    note_publication(home, "team/set", "v1", "c0ffee")
 
 
 def _state_of_dagster(folder: Path) -> None:

@@ -31,29 +31,17 @@ def begun(repo):
     return BEGUN.count(repo)
 
 
-def drop(path, repo):
+def by_hand(call, *arguments, **options):
+    """What the owner of the data set does there."""
     from huggingface_hub import HfApi
 
-    HfApi().delete_file(path, repo, repo_type="dataset")
-
-
-def gate(repo, gated):
-    from huggingface_hub import HfApi
-
-    HfApi().update_repo_settings(repo, gated=gated, repo_type="dataset")
+    getattr(HfApi(), call)(*arguments, **options, repo_type="dataset")
 
 
 def put(folder, repo, **options):
-    release = Release.model_validate_json((Path(folder) / "manifest.json").read_bytes())
-    progress = []
-    published = publish(
-        release,
-        Path(folder),
-        repo,
-        progress=lambda done, total: progress.append([done, total]),
-        before_commit=lambda: BEGUN.append(repo),
-        **options,
-    )
+    release, progress = Release.model_validate_json((Path(folder) / "manifest.json").read_bytes()), []
+    options |= {"progress": lambda *counts: progress.append(counts), "before_commit": lambda: BEGUN.append(repo)}
+    published = publish(release, Path(folder), repo, **options)
     return {**published._asdict(), "progress": progress}
 
 
@@ -67,14 +55,11 @@ def load(path, config, split, cache, **options):
     return load_dataset(path, config, split=split, cache_dir=cache, **options).to_list()
 
 
-CALLS = {"version": version, "put": put, "begun": begun, "drop": drop, "gate": gate, "get": get, "load": load}
-
 if __name__ == "__main__":
     for line in sys.stdin:
         name, arguments, options = json.loads(line)
         try:
-            answer = {"gave": CALLS[name](*arguments, **options)}
+            answer = {"gave": globals()[name](*arguments, **options)}
         except GongqingError as error:
-            answer = {"error": type(error).__name__, "text": str(error)}
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)  # noqa: T201

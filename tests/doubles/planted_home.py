@@ -19,13 +19,8 @@ Edit = Callable[[list[Row]], None]
 def planted_home(
     source: Path, home: Path, edits: Mapping[str, Edit] | None = None, *, provider: str = "openai"
 ) -> Path:
-    """A home with the tables of `source`, nothing of it stale.
-
-    Args:
-        source: A home with every table made, whoever was asked by `openai`.
-        home: The new home.
-        edits: What is done to the rows of a table, in place, before they are written.
-        provider: Who answered, in every row that somebody answered.
+    """A home with the tables of `source`, nothing of it stale; `edits` change rows of a table in place before they are
+    written, and `provider` is who answered, in place of `openai`.
     """
     old, new = Store(source / "data"), Store(home / "data")
     for table in PARTITIONED:

@@ -1,12 +1,14 @@
 """A home with two sources, one invented and one crawled, and a release of it. All texts are those of the samples."""
 
 import datetime as dt
+import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
+from release_rows import made
 
 from pipelines.store import Store
-from pipelines.store.parquet import write_shards
 from pipelines.store.release_manifest import Release, Source
 from pipelines.store.releases import Releases
 from pipelines.trainsets.prompt_sets import ecot_prompts
@@ -17,32 +19,31 @@ CRAWLED = "forum"  # a source whose writers were not asked
 NAME = "v1.0.0"
 
 
-def as_crawled(posts: pl.DataFrame) -> pl.DataFrame:
-    """The same posts under the name of a site that was crawled."""
+class Made(NamedTuple):
+    store: Store
+    releases: Releases
+    release: Release
+
+
+def mixed_home(source: Store, home: Path) -> Made:
+    """A home with the `unique_posts` of `source`, every other one as if it had been crawled; and a release of it."""
 
     def renamed(column: pl.Expr) -> pl.Expr:
         return column.str.replace("^[^:]+", CRAWLED)
 
+    posts = source.read("unique_posts").collect()
     answers = pl.col("answers").list.eval(pl.element().struct.with_fields(answer_id=renamed(pl.field("answer_id"))))
-    return posts.with_columns(
-        post_id=renamed(pl.col("post_id")),
-        cluster_id=renamed(pl.col("cluster_id")),
-        source=pl.lit(CRAWLED),
+    theirs = posts.gather_every(2, offset=1).with_columns(
+        renamed(pl.col("post_id", "cluster_id")),
         answers=answers,
+        source=pl.lit(CRAWLED),
         licence=pl.lit("not stated"),
         consent=pl.lit("not_asked"),
     )
-
-
-def home_with(store: Store, root: Path) -> Store:
-    """A store whose `unique_posts` are those of `store`, every other one as if it had been crawled."""
-    posts = store.read("unique_posts").collect().with_row_index()
-    ours = posts.filter(pl.col("index") % 2 == 0).drop("index")
-    theirs = as_crawled(posts.filter(pl.col("index") % 2 == 1).drop("index"))
-    made = Store(root)
-    made.write("unique_posts", pl.concat([ours, theirs]))
-    made.write("splits", store.read("splits").collect())
-    return made
+    store = Store(home / "data")
+    store.write("unique_posts", pl.concat([posts.gather_every(2), theirs]))
+    store.write("splits", source.read("splits").collect())
+    return Made(store, Releases(home), make_release(home, store, training_sets(store)))
 
 
 def training_sets(store: Store) -> dict[str, pl.DataFrame]:
@@ -57,15 +58,12 @@ def training_sets(store: Store) -> dict[str, pl.DataFrame]:
         chain = Coe(
             L1=f"对方说：“{row['description'][:24]}”", L2="想法之间", L3="想被听见", L4="先共情", answer=answer["text"]
         )
-        messages = [
-            {"role": "system", "content": "你是一位善于倾听的人。"},
-            {"role": "user", "content": row["text"]},
-            {"role": "assistant", "content": chain.render()},
-        ]
-        chats.append({"row_id": answer["answer_id"], "messages": messages, "split": split, "variant": "none"})
+        contents = {"system": "你是一位善于倾听的人。", "user": row["text"], "assistant": chain.render()}
+        messages = [{"role": role, "content": content} for role, content in contents.items()]
+        of = {"split": split, "variant": "none"}
+        chats.append({"row_id": answer["answer_id"], "messages": messages, **of})
         texts = {"query": row["text"], "positive": answer["text"], "negative": other["answers"][0]["text"]}
-        kind = {"kind": "other_answer", "split": split, "variant": "none"}
-        triplets.append({"row_id": f"{answer['answer_id']}/0", **texts, **kind})
+        triplets.append({"row_id": f"{answer['answer_id']}/0", "kind": "other_answer", **texts, **of})
     return {
         "sft_coe": pl.DataFrame(chats, schema=TABLES["sft_coe"].polars_schema()),
         "rm_triplets": pl.DataFrame(triplets, schema=TABLES["rm_triplets"].polars_schema()),
@@ -73,25 +71,21 @@ def training_sets(store: Store) -> dict[str, pl.DataFrame]:
     }
 
 
-def make_release(releases: Releases, store: Store, sets: dict[str, pl.DataFrame], name: str = NAME) -> Release:
-    """A release of these sets."""
+def make_release(home: Path, store: Store, sets: dict[str, pl.DataFrame], name: str = NAME) -> Release:
+    """A release of these sets in `home`."""
     posts = store.read("unique_posts").collect()
     sources = [
         Source(name=source, licence=licence, consent=consent, lineage=[], rows=rows, collected="by the samples")
         for source, licence, consent, rows in posts.group_by("source", "licence", "consent").len().sort("source").rows()
     ]
+    pins = {table: store.version(table).version for table in ("unique_posts", "splits")}
+    return made(home, name, sets, made_at=dt.datetime(2026, 11, 21, tzinfo=dt.UTC), pins=pins, sources=sources)
+
+
+def come_back(home: Path, folder: Path) -> Releases:
+    """The releases of `home` once a publication is fetched into it."""
+    releases = Releases(home)
     with releases.staging() as staged:
-        made = Release(
-            name=name,
-            made_at=dt.datetime(2026, 11, 21, tzinfo=dt.UTC),
-            code="tests",
-            pins={table: store.version(table).version for table in ("unique_posts", "splits")},
-            configs={config: write_shards(staged, config, TABLES[config], rows) for config, rows in sets.items()},
-            settings={},
-            prompts={},
-            spend=[],
-            sources=sources,
-            findings=[],
-            allowed=[],
-        )
-        return releases.publish(staged, made)
+        shutil.copytree(folder, staged, dirs_exist_ok=True)
+        releases.publish(staged, Release.model_validate_json((folder / "manifest.json").read_bytes()))
+    return releases

@@ -25,22 +25,15 @@ def prompts(*rows: tuple[str, str, str, str]) -> pl.DataFrame:
     """Rows of `grpo_ecot`: id, split, what the seeker says, and the topic."""
     schema = TABLES["grpo_ecot"].polars_schema()
     extra = dict.fromkeys(field.name for field in schema["extra_info"].fields)
-    return pl.DataFrame(
-        [
-            {
-                "row_id": row_id,
-                "data_source": "gongqing/ecot",
-                "prompt": [{"role": "system", "content": "答"}, {"role": "user", "content": said}],
-                "ability": "empathetic_support",
-                "reward_model": {"style": "rule", "ground_truth": ""},
-                "extra_info": extra
-                | {"dialogue": [{"role": "seeker", "text": said}], "references": [], "topic": topic, "split": split},
-                "split": split,
-            }
-            for row_id, split, said, topic in rows
-        ],
-        schema=schema,
-    )
+    every = {"data_source": "gongqing/ecot", "ability": "empathetic_support"}
+    every |= {"reward_model": {"style": "rule", "ground_truth": ""}}
+    told = []
+    for row_id, split, said, topic in rows:
+        prompt = [{"role": "system", "content": "答"}, {"role": "user", "content": said}]
+        dialogue = [{"role": "seeker", "text": said}]
+        info = extra | {"dialogue": dialogue, "references": [], "topic": topic, "split": split}
+        told.append({**every, "row_id": row_id, "split": split, "prompt": prompt, "extra_info": info})
+    return pl.DataFrame(told, schema=schema)
 
 
 def made(home: Path, name: str, configs: dict[str, pl.DataFrame], **more: Any) -> Release:
@@ -48,15 +41,6 @@ def made(home: Path, name: str, configs: dict[str, pl.DataFrame], **more: Any) -
     releases = Releases(home)
     with releases.staging() as folder:
         shards = {config: write_shards(folder, config, TABLES[config], rows) for config, rows in configs.items()}
-        told = {
-            "made_at": dt.datetime.now(dt.UTC),
-            "code": "",
-            "pins": dict.fromkeys(configs, "0" * 16),
-            "settings": {},
-            "prompts": {},
-            "spend": [],
-            "sources": [],
-            "findings": [],
-            "allowed": [],
-        }
+        told: dict[str, Any] = {"made_at": dt.datetime.now(dt.UTC), "pins": dict.fromkeys(configs, "0" * 16)}
+        told |= {"code": "", "settings": {}, "prompts": {}, "spend": [], "sources": [], "findings": [], "allowed": []}
         return releases.publish(folder, Release(**(told | more), name=name, configs=shards))

@@ -35,9 +35,16 @@ def few_rows(
 ) -> FewRows:
     """Posts (`unique_rows.post`) and sampled rounds (`unique_rows.sampled_round`) of groups with these splits."""
     unique, turns, given = posts(*told), rounds(*said), splits(**split_of)
+    # The dialogues of sampled rounds, as far as the checks read them.
+    known = turns.unique("dialogue_id").select(
+        *("dialogue_id", "source", "group_id", "under_18", "risk"),
+        licence=pl.lit("CC0-1.0"),
+        consent=pl.lit("synthetic"),
+        lineage=pl.lit([], pl.List(pl.String)),
+    )
     made = {
         "unique_posts": unique,
-        "unique_dialogues": _dialogues(turns),
+        "unique_dialogues": pl.concat([UniqueDialogues.create_empty(), known], how="diagonal"),
         "splits": given,
         "grpo_ecot": ecot_prompts(unique, given, settings.prompts)[0],
         "grpo_cer": cer_prompts(turns, given, settings.prompts)[0],
@@ -45,14 +52,3 @@ def few_rows(
     released = FewRows(home, None, {}, settings)  # type: ignore[arg-type]  # no store: the tables are here
     object.__setattr__(released, "tables", made | tables)
     return released
-
-
-def _dialogues(turns: pl.DataFrame) -> pl.DataFrame:
-    """The dialogues of sampled rounds, as far as the checks read them."""
-    known = turns.unique("dialogue_id").select(
-        *("dialogue_id", "source", "group_id", "under_18", "risk"),
-        licence=pl.lit("CC0-1.0"),
-        consent=pl.lit("synthetic"),
-        lineage=pl.lit([], pl.List(pl.String)),
-    )
-    return pl.concat([UniqueDialogues.create_empty(), known], how="diagonal")

@@ -23,10 +23,5 @@ def groups(n: int, said: str = "first") -> pl.DataFrame:
 
 
 def drops(*row_ids: str, reason: str = "too_short") -> pl.DataFrame:
-    return pl.DataFrame(
-        [
-            {"stage": TABLE, "unit": "post", "row_id": row_id, "reason": reason, "detail": "3 characters"}
-            for row_id in row_ids
-        ],
-        schema=Dropped.polars_schema(),
-    )
+    said = {"stage": TABLE, "unit": "post", "reason": reason, "detail": "3 characters"}
+    return pl.DataFrame([said | {"row_id": row_id} for row_id in row_ids], schema=Dropped.polars_schema())

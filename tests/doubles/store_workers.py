@@ -1,10 +1,13 @@
-"""What other processes do to a store in the tests. Light to import: each is started anew."""
+"""What other processes do to a store in the tests."""
 
 import time
 from multiprocessing.synchronize import Barrier, Event
 from pathlib import Path
 from typing import Any
 
+from store_rows import TABLE, drops, groups
+
+from pipelines.store import Store
 from pipelines.store.storage import LocalFolder
 
 
@@ -50,12 +53,7 @@ def size(text: str) -> int:
 
 def write_in_turns(root: Path, writer: int, turns: int, start: Barrier, told: Any) -> None:
     """At each turn write at the same time as the other writers; tell the versions that were made."""
-    from store_rows import TABLE, drops, groups
-
-    from pipelines.store import Store
-
-    store = Store(root)
-    made = {}
+    store, made = Store(root), {}
     for turn in range(turns):
         text = said(writer, turn)
         rows = groups(size(text), text)
@@ -66,10 +64,6 @@ def write_in_turns(root: Path, writer: int, turns: int, start: Barrier, told: An
 
 def read_all_the_time(root: Path, done: Event, told: Any) -> None:
     """Read the current version until `done`; tell how often, and the first thing that was wrong."""
-    from store_rows import TABLE, groups
-
-    from pipelines.store import Store
-
     reads, texts = 0, set()
     try:
         while not done.is_set():

@@ -28,7 +28,6 @@ REPO = "me/samples"
 GONGQING = str(Path(sys.executable).with_name("gongqing"))
 PUBLISH = f"""
 import dagster as dg
-from pathlib import Path
 from pipelines.defs.releases import publication
 from pipelines.defs.resources import HomeResource
 import sys
@@ -55,9 +54,8 @@ def hub():
 
 def ran(home: Path, *command: str, hub: Hub | None = None) -> subprocess.CompletedProcess[str]:
     of_hub = {"HF_ENDPOINT": hub.url, "HF_TOKEN": hub.token, "HF_HOME": str(home / "hf")} if hub else {}
-    return subprocess.run(
-        command, env={**os.environ, "GONGQING_HOME": str(home), **of_hub}, capture_output=True, text=True, check=False
-    )
+    environment = {**os.environ, "GONGQING_HOME": str(home), **of_hub}
+    return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 
 def gongqing(home: Path, *arguments: str, hub: Hub | None = None) -> str:
@@ -67,26 +65,27 @@ def gongqing(home: Path, *arguments: str, hub: Hub | None = None) -> str:
     return done.stdout
 
 
-def materialized(home: Path, name: str, allow: list[str]) -> dg.ExecuteInProcessResult:
-    return dg.materialize(
-        [assets.release],
-        resources={"home": HomeResource(path=str(home))},
-        run_config={"ops": {"release": {"config": {"name": name, "allow": allow}}}},
-        raise_on_error=False,
-    )
+def materialized(home: Path, asset: dg.AssetsDefinition, **config: object) -> dg.ExecuteInProcessResult:
+    resources = {"home": HomeResource(path=str(home))}
+    run_config = {"ops": {asset.key.to_user_string(): {"config": config}}}
+    return dg.materialize([asset], resources=resources, run_config=run_config, raise_on_error=False)
+
+
+def failure_of(run: dg.ExecuteInProcessResult) -> object:
+    assert not run.success
+    [event] = [one for one in run.all_node_events if one.is_step_failure]
+    return event.step_failure_data
 
 
 def test_a_refusal_in_dagster_lists_its_checks_and_a_release_stands_for_the_command_line(home):
-    failed = materialized(home, "v0", [])
-    assert not failed.success
-    [event] = [one for one in failed.all_node_events if one.is_step_failure]
-    findings = event.step_failure_data.user_failure_data.metadata["findings"].value
+    failure = failure_of(materialized(home, assets.release, name="v0", allow=[]))
+    findings = failure.user_failure_data.metadata["findings"].value
     [found] = [record.data for record in findings.records if record.data["check"] == "not_from_a_model"]
     assert found[""] == "refuse"
     assert found["to do"]
     assert Releases(home).names() == []
 
-    made = materialized(home, "v1", ["not_from_a_model"])
+    made = materialized(home, assets.release, name="v1", allow=["not_from_a_model"])
     [event] = made.get_asset_materialization_events()
     told = event.materialization.metadata
     made = Releases(home).read("v1")
@@ -97,28 +96,17 @@ def test_a_refusal_in_dagster_lists_its_checks_and_a_release_stands_for_the_comm
     assert allowed[""] == "allowed"
     assert len(told["pins"].value.records) == len(made.pins)
     assert json.loads(gongqing(home, "releases", "--json"))[0]["name"] == "v1"
-    again = gongqing(home, "release", "v1", "--allow", "not_from_a_model")
-    assert "there already" in again
+    assert "there already" in gongqing(home, "release", "v1", "--allow", "not_from_a_model")
 
 
 @pytest.mark.drill("web UI")
-@pytest.mark.parametrize(
-    ("config", "key"), [({"repo": "attacker/loot"}, "repositories"), ({"repo": REPO, "public": True}, "public")]
-)
-def test_a_job_publishes_only_where_the_settings_say(home, monkeypatch, config, key):
+def test_a_job_publishes_only_where_the_settings_say(home, monkeypatch):
     """Refused before the Hub, or its token, is looked for."""
     monkeypatch.setattr(assets, "to_hub", lambda *_, **__: pytest.fail("it went out"))
-    made = dg.materialize(
-        [assets.publication],
-        resources={"home": HomeResource(path=str(home))},
-        run_config={"ops": {"publication": {"config": config}}},
-        raise_on_error=False,
-    )
-    assert not made.success
-    [event] = [one for one in made.all_node_events if one.is_step_failure]
-    told = str(event.step_failure_data.error)
-    assert "that a job may publish to" in told
-    assert f"add it to {key} under [publish]" in told
+    for config, key in (({"repo": "attacker/loot"}, "repositories"), ({"repo": REPO, "public": True}, "public")):
+        told = str(failure_of(materialized(home, assets.publication, **config)).error)
+        assert "that a job may publish to" in told
+        assert f"add it to {key} under [publish]" in told
 
 
 def test_it_is_given_away_and_comes_back(home, hub, tmp_path):

@@ -1,17 +1,15 @@
-"""Repositories on disk: content by its SHA-256, and of each repository one JSON file with commits, refs and tags."""
+"""Repositories: commits, refs and tags in memory; content in a folder, by its SHA-256."""
 
 import base64
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-_LFS_SUFFIXES = (".parquet", ".png", ".arrow", ".gz", ".zst")
-_LFS_BYTES = 10 * 2**20
-_ATTRIBUTES = "".join(f"*{suffix} filter=lfs diff=lfs merge=lfs -text\n" for suffix in _LFS_SUFFIXES).encode()
+LFS_SUFFIXES = (".parquet", ".png")
 
 
 class Refused(Exception):
@@ -41,21 +39,10 @@ Tree = dict[str, File]
 
 
 @dataclass(slots=True)
-class Commit:
-    """One commit. `parent` is empty for the first."""
-
-    parent: str
-    title: str
-    tree: Tree
-
-
-@dataclass(slots=True)
 class Repository:
-    """A data-set repository as it lies on disk."""
-
     private: bool
     gated: str | bool = False
-    commits: dict[str, Commit] = field(default_factory=dict)
+    commits: dict[str, Tree] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
 
@@ -69,77 +56,54 @@ class Repository:
 
     def tree(self, revision: str) -> Tree:
         """The files of a revision."""
-        return self.commits[self.commit(revision)].tree
+        return self.commits[self.commit(revision)]
 
-    @classmethod
-    def from_dict(cls, told: dict[str, Any]) -> "Repository":
-        """The inverse of `asdict`."""
-        commits = {
-            oid: Commit(one["parent"], one["title"], {path: File(**file) for path, file in one["tree"].items()})
-            for oid, one in told.pop("commits").items()
-        }
-        return cls(**told, commits=commits)
+    def add(self, parent: str, title: str, tree: Tree) -> str:
+        """A commit on main; its name."""
+        said = json.dumps([parent, title, sorted((path, file.oid) for path, file in tree.items())])
+        oid = hashlib.sha1(said.encode(), usedforsecurity=False).hexdigest()
+        self.commits[oid] = tree
+        self.refs["main"] = oid
+        return oid
 
 
 class Repositories:
-    """All of them, in a folder."""
+    """All of them, by name."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        for name in ("blobs", "repositories"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-
-    def _file(self, name: str) -> Path:
-        return self.folder / "repositories" / f"{name.replace('/', '@')}.json"
+        self.folder, self.by_name = folder, dict[str, Repository]()
 
     def get(self, name: str) -> Repository:
         """A repository. Refuses one that is not there."""
-        path = self._file(name)
-        if not path.exists():
+        if name not in self.by_name:
             raise Refused(404, "RepoNotFound", "Repository not found")
-        return Repository.from_dict(json.loads(path.read_text(encoding="utf-8")))
-
-    def save(self, name: str, repository: Repository) -> None:
-        """Puts it on disk, whole or not at all."""
-        path = self._file(name)
-        fresh = path.with_suffix(".new")
-        fresh.write_text(json.dumps(asdict(repository), indent=1), encoding="utf-8")
-        fresh.replace(path)
+        return self.by_name[name]
 
     def create(self, name: str, *, private: bool) -> None:
-        """A repository with a first commit, as the Hub makes it. Refuses one that is there."""
-        if self._file(name).exists():
-            raise Refused(409, "RepoExists", "You already created this dataset repo")
-        repository = Repository(private)
-        self._add(repository, "", "initial commit", {".gitattributes": self.stored(_ATTRIBUTES)})
-        self.save(name, repository)
+        """A repository with a first commit, as the Hub makes it."""
+        attributes = "".join(f"*{suffix} filter=lfs diff=lfs merge=lfs -text\n" for suffix in LFS_SUFFIXES)
+        self.by_name[name] = Repository(private)
+        self.by_name[name].add("", "initial commit", {".gitattributes": self.stored(attributes.encode())})
 
     def forget(self) -> None:
         """Takes everything away."""
-        for path in self.folder.glob("*/*"):
+        self.by_name.clear()
+        for path in self.folder.iterdir():
             path.unlink()
-
-    def blob(self, sha256: str) -> Path:
-        """Where content lies, or would."""
-        return self.folder / "blobs" / sha256
 
     def stored(self, content: bytes) -> File:
         """An ordinary file with this content."""
         sha256 = hashlib.sha256(content).hexdigest()
-        self.blob(sha256).write_bytes(content)
+        (self.folder / sha256).write_bytes(content)
         return File(_git_name(content), sha256, len(content), lfs=False)
 
-    def upload_mode(self, path: str, size: int) -> str:
-        """What .gitattributes and the size say: lfs or regular."""
-        return "lfs" if path.endswith(_LFS_SUFFIXES) or size > _LFS_BYTES else "regular"
-
-    def commit(self, name: str, branch: str, lines: Iterable[str]) -> str:
+    def commit(self, name: str, lines: Iterable[str]) -> str:
         """Carries out a commit in NDJSON and gives its name. Refuses one whose parent is not the branch's head, and
         one with a file that was never uploaded: then nothing has happened.
         """
         repository = self.get(name)
-        head = repository.commit(branch)
-        tree, header = dict(repository.commits[head].tree), {}
+        head = repository.refs["main"]
+        tree, header = dict(repository.commits[head]), dict[str, Any]()
         for line in lines:
             operation = json.loads(line)
             kind, value = operation["key"], operation["value"]
@@ -149,41 +113,27 @@ class Repositories:
                 tree[value["path"]] = self.stored(base64.b64decode(value["content"]))
             elif kind == "lfsFile":
                 tree[value["path"]] = self._uploaded(value["oid"])
-            elif kind == "deletedFile":
-                if tree.pop(value["path"], None) is None:
-                    raise Refused(404, "EntryNotFound", "A file with this name doesn't exist")
             else:
-                raise Refused(400, "BadRequest", f"no operation {kind}")
+                assert kind == "deletedFile"
+                del tree[value["path"]]
         if header.get("parentCommit") not in (None, head):
             raise Refused(412, "PreconditionFailed", "A commit has happened since. Please refresh and try again.")
-        made = self._add(repository, head, header["summary"], tree)
-        repository.refs[unquote(branch)] = made
-        self.save(name, repository)
-        return made
+        return repository.add(head, header["summary"], tree)
 
     def overtake(self, name: str) -> None:
         """Somebody else's commit on main."""
         repository = self.get(name)
         head = repository.refs["main"]
-        tree = {**repository.commits[head].tree, "NOTES.md": self.stored(f"after {head}\n".encode())}
-        self._add(repository, head, "somebody else's commit", tree)
-        self.save(name, repository)
+        tree = {**repository.commits[head], "NOTES.md": self.stored(f"after {head}\n".encode())}
+        repository.add(head, "somebody else's commit", tree)
 
     def _uploaded(self, sha256: str) -> File:
-        path = self.blob(sha256)
+        path = self.folder / sha256
         if not path.exists():
             raise Refused(400, "BadRequest", f"the LFS file {sha256} was never uploaded")
         size = path.stat().st_size
         pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{sha256}\nsize {size}\n"
         return File(_git_name(pointer.encode()), sha256, size, lfs=True)
-
-    @staticmethod
-    def _add(repository: Repository, parent: str, title: str, tree: Tree) -> str:
-        told = json.dumps([parent, title, sorted((path, file.oid) for path, file in tree.items())])
-        oid = hashlib.sha1(told.encode(), usedforsecurity=False).hexdigest()
-        repository.commits[oid] = Commit(parent, title, tree)
-        repository.refs["main"] = oid
-        return oid
 
 
 def _git_name(content: bytes) -> str:

@@ -4,15 +4,16 @@ A signed address of an upload holds a secret, as the Hub's do: it must stand in 
 """
 
 import asyncio
-import contextlib
 import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from aiohttp import web
 
-from tests.doubles.hub.repositories import File, Refused, Repositories, Repository
+from tests.doubles.hub import Hub
+from tests.doubles.hub.repositories import LFS_SUFFIXES, File, Refused, Repositories, Repository
 
 _API = "/api/datasets/{owner}/{name}"
 _SIGNATURE = "invented-signature"
@@ -37,9 +38,8 @@ class Trouble:
 class Server:
     """Answers requests and remembers them."""
 
-    def __init__(self, repositories: Repositories, token: str) -> None:
+    def __init__(self, repositories: Repositories) -> None:
         self.repositories = repositories
-        self.token = token
         self.trouble = Trouble()
         self.requests: list[dict[str, Any]] = []
 
@@ -78,11 +78,10 @@ class Server:
         """Every request of a client is remembered, and let in with the token or a signed address alone."""
         if request.path.startswith("/_hub/"):
             return await handler(request)
-        known = request.headers.get("Authorization") == f"Bearer {self.token}"
+        known = request.headers.get("Authorization") == f"Bearer {Hub.token}"
         signed = request.query.get("signature") == _SIGNATURE
-        told = {"method": request.method, "path": request.path, "token": known, "status": 0, "bytes": 0}
+        told = {"method": request.method, "path": request.path, "token": known, "status": 0}
         self.requests.append(told)
-        request["told"] = told
         try:
             if not (known or signed):
                 raise Refused(401, "Unauthorized", "Invalid credentials")
@@ -104,12 +103,11 @@ class Server:
         asked = await request.json()
         name = f"{asked.get('organization') or 'me'}/{asked['name']}"
         private = bool(asked.get("private")) or asked.get("visibility") == "private"
-        url = f"{_origin(request)}/datasets/{name}"
-        try:
-            self.repositories.create(name, private=private)
-        except Refused as refused:
-            return web.json_response({"error": refused.message, "url": url}, status=refused.status)
-        return web.json_response({"url": url, "name": name, "id": "invented"})
+        answer = {"url": f"{_origin(request)}/datasets/{name}", "name": name, "id": "invented"}
+        if name in self.repositories.by_name:
+            return web.json_response({"error": "You already created this dataset repo", **answer}, status=409)
+        self.repositories.create(name, private=private)
+        return web.json_response(answer)
 
     async def _validate(self, _: web.Request) -> web.Response:
         return web.json_response({"errors": [], "warnings": []})
@@ -117,7 +115,7 @@ class Server:
     async def _info(self, request: web.Request) -> web.Response:
         repository = self._repository(request)
         oid = repository.commit(request.match_info.get("revision", "main"))
-        files = [{"rfilename": path} for path in sorted(repository.commits[oid].tree)]
+        files = [{"rfilename": path} for path in sorted(repository.commits[oid])]
         return web.json_response(
             {
                 **{"_id": "1", "id": _name(request), "author": request.match_info["owner"], "sha": oid},
@@ -141,15 +139,13 @@ class Server:
         folder = request.match_info.get("path", "").strip("/")
         deep = request.query.get("recursive", "").lower() in ("true", "1")
         prefix = f"{folder}/" if folder else ""
-        below = {path: file for path, file in tree.items() if path.startswith(prefix)}
-        if folder and not below:
+        below = {path: _entry(path, file) for path, file in tree.items() if path.startswith(prefix)}
+        if not below:
             raise Refused(404, "EntryNotFound", f"there is no {folder}")
-        folders = set()
-        for path in below:
-            parts = path.removeprefix(prefix).split("/")[:-1]
-            folders |= {prefix + "/".join(parts[:depth]) for depth in range(1, len(parts) + 1) if deep or depth == 1}
-        files = [_entry(path, file) for path, file in below.items() if deep or "/" not in path.removeprefix(prefix)]
-        return web.json_response([_folder(path) for path in sorted(folders)] + files)
+        folders = {str(parent) for path in below for parent in PurePosixPath(path).parents} - {"."}
+        entries = {path: _folder(path) for path in sorted(folders) if len(path) > len(prefix)} | below
+        shown = [entry for path, entry in entries.items() if deep or "/" not in path.removeprefix(prefix)]
+        return web.json_response(shown)
 
     async def _paths(self, request: web.Request) -> web.Response:
         tree = self._repository(request).tree(request.match_info["revision"])
@@ -169,20 +165,17 @@ class Server:
         repository, asked = self._repository(request), await request.json()
         repository.gated = asked.get("gated", repository.gated)
         repository.private = asked.get("private", asked.get("visibility", repository.private) in (True, "private"))
-        self.repositories.save(_name(request), repository)
         return web.json_response(asked)
 
     async def _preupload(self, request: web.Request) -> web.Response:
-        repository = self._repository(request)
+        repository, files = self._repository(request), []
         oid = repository.commit(request.match_info["revision"])
-        tree, files = repository.commits[oid].tree, []
-        for asked in (await request.json())["files"]:
-            path, known = asked["path"], tree.get(asked["path"])
-            mode = self.repositories.upload_mode(path, asked["size"])
+        for path in (asked["path"] for asked in (await request.json())["files"]):
+            mode = "lfs" if path.endswith(LFS_SUFFIXES) else "regular"
+            known = repository.commits[oid].get(path)
             # The name that the client compares with its own: what is equal is no part of the commit.
-            files.append(
-                {"path": path, "uploadMode": mode, "shouldIgnore": False, "oid": known.etag if known else None}
-            )
+            etag = known.etag if known else None
+            files.append({"path": path, "uploadMode": mode, "shouldIgnore": False, "oid": etag})
         return web.json_response({"files": files, "commitOid": oid})
 
     async def _batch(self, request: web.Request) -> web.Response:
@@ -190,7 +183,7 @@ class Server:
         objects = []
         for asked in (await request.json())["objects"]:
             answer: dict[str, Any] = {"oid": asked["oid"], "size": asked["size"], "authenticated": True}
-            if not self.repositories.blob(asked["oid"]).exists():
+            if not (self.repositories.folder / asked["oid"]).exists():
                 href = f"{_origin(request)}/_lfs/{asked['oid']}?signature={_SIGNATURE}"
                 answer["actions"] = {"upload": {"href": href}}
             objects.append(answer)
@@ -203,23 +196,21 @@ class Server:
         await asyncio.sleep(self.trouble.slow)
         async for chunk in request.content.iter_chunked(_CHUNK):
             content += chunk
-            request["told"]["bytes"] = len(content)
             if cutting and len(content) >= half:
                 self.trouble.cut -= 1
                 return _hung_up(request)
         sha256 = request.match_info["sha256"]
         if hashlib.sha256(content).hexdigest() != sha256:
             raise Refused(400, "BadDigest", "the content is not what its name says")
-        self.repositories.blob(sha256).write_bytes(content)
+        (self.repositories.folder / sha256).write_bytes(content)
         return web.Response()
 
     async def _commit(self, request: web.Request) -> web.StreamResponse:
         name = _name(request)
-        self._repository(request)
         if self.trouble.overtaken:
             self.trouble.overtaken -= 1
             self.repositories.overtake(name)
-        oid = self.repositories.commit(name, request.match_info["revision"], (await request.text()).splitlines())
+        oid = self.repositories.commit(name, (await request.text()).splitlines())
         if self.trouble.unheard:
             self.trouble.unheard -= 1
             return _hung_up(request)
@@ -234,18 +225,17 @@ class Server:
         if asked["tag"] in repository.tags:
             raise Refused(409, "TagExists", "Tag reference exists already")
         repository.tags[asked["tag"]] = repository.commit(request.match_info["revision"])
-        self.repositories.save(_name(request), repository)
         return web.Response(status=201)
 
     async def _resolve(self, request: web.Request) -> web.StreamResponse:
         repository, path = self._repository(request), request.match_info["path"]
         oid = repository.commit(request.match_info["revision"])
-        file = repository.commits[oid].tree.get(path)
+        file = repository.commits[oid].get(path)
         if file is None:
             raise Refused(404, "EntryNotFound", f"there is no {path}")
         etag = f'"{file.etag}"'
         headers = {"X-Repo-Commit": oid, "ETag": etag, "X-Linked-Size": str(file.size), "X-Linked-Etag": etag}
-        return web.FileResponse(self.repositories.blob(file.blob), headers=headers)
+        return web.FileResponse(self.repositories.folder / file.blob, headers=headers)
 
     async def _told(self, _: web.Request) -> web.Response:
         return web.json_response(self.requests)
@@ -290,18 +280,3 @@ def _hung_up(request: web.Request) -> web.Response:
     if request.transport is not None:
         request.transport.abort()
     return web.Response()
-
-
-async def serve(server: Server, port: int, *, started: Callable[[str], None], until: asyncio.Event) -> None:
-    """Serves on 127.0.0.1 (port 0: a free one) until the event is set; `started` is told the URL."""
-    runner = web.AppRunner(server.app(), access_log=None, handle_signals=False)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", port)
-    await site.start()
-    host, bound = runner.addresses[0][:2]
-    started(f"http://{host}:{bound}")
-    try:
-        await until.wait()
-    finally:
-        with contextlib.suppress(asyncio.CancelledError):
-            await runner.cleanup()

@@ -31,10 +31,12 @@ def test_rows_are_erased_and_the_output_names_what_each_place_lost(home):
 
 
 def test_a_dry_run_names_the_places_and_erases_nothing(home):
+    before = {path: path.read_bytes() for path in home.rglob("*.parquet")}
     output = run("--author", "u_00000000000000aa", "--dry-run")
     assert "imported_posts/s@" in output
     assert "nothing was erased" in output
-    assert Store(home / "data").read("imported_posts").collect().height == 2
+    assert {path: path.read_bytes() for path in home.rglob("*.parquet")} == before != {}
+    assert list((home / "erasures").glob("*.plan")) == []
 
 
 def test_a_file_goes_with_all_its_rows_and_json_is_the_receipt(home):

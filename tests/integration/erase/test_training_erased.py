@@ -17,8 +17,6 @@ from pipelines.train.page import report
 from pipelines.train.processes import at_work
 
 ASKED = Request(rows=("s:a", "s:x"))
-
-
 OTHERS = "今天天气很好，我去公园走了走。"
 
 
@@ -27,19 +25,15 @@ def trained(home: Path, name: str, release: str, said: str, row: str = "s:a", **
     run = home / "training" / name
     for folder in ("rollouts", "scored", "data"):
         (run / folder).mkdir(parents=True)
-    asked = {"recipe": "empathy_encoder", "preset": "cpu_smoke", "release": {"name": release, "content": "c"}}
-    (run / "run.json").write_text(json.dumps(asked | {"overrides": {}} | more))
+    note = {"recipe": "empathy_encoder", "preset": "cpu_smoke", "release": {"name": release, "content": "c"}}
+    (run / "run.json").write_text(json.dumps(note | {"overrides": {}} | more))
     prompts = {"g1": f"user\n{said}\nassistant\n", "g2": f"user\n{OTHERS}\nassistant\n"}
-    outputs = [(uid, session, f"我在听。{session}") for uid in prompts for session in range(2)]
-    steps = [
-        {"input": prompts[uid], "output": output, "score": 0.4, "step": 1, "uid": f"{uid}_{session}_0"}
-        for uid, session, output in outputs
-    ]
-    scored = [
-        {"uid": uid, "session": session, "split": "train", "row_id": row if uid == "g1" else "s:b",
-         "output": output, "words": None, "terms": {"score": 0.4}}
-        for uid, session, output in outputs
-    ]  # fmt: skip
+    steps, scored = [], []
+    for uid, session in (("g1", 0), ("g1", 1), ("g2", 0), ("g2", 1)):
+        of = {"output": f"我在听。{session}"}
+        steps.append(of | {"input": prompts[uid], "score": 0.4, "step": 1, "uid": f"{uid}_{session}_0"})
+        of |= {"uid": uid, "session": session, "split": "train", "row_id": row if uid == "g1" else "s:b"}
+        scored.append(of | {"words": None, "terms": {"score": 0.4}})
     for path, lines in (("rollouts/1.jsonl", steps), ("scored/7.jsonl", scored)):
         told = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         (run / path).write_text(told + '{"uid": "g', encoding="utf-8")
@@ -60,7 +54,9 @@ def lines(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
 
 
-def test_it_leaves_every_file_of_a_run_and_runs_that_learnt_it_are_named(home: Path, on_it: Path):
+def test_it_leaves_every_file_of_a_run_and_what_was_written_to_others_stays(home: Path, on_it: Path):
+    elsewhere = trained(home, "on-another", "v9", OTHERS, row="s:c")
+    before = (elsewhere / "rollouts" / "1.jsonl").read_bytes()
     assert traces(on_it, runs([HERS])).keys() == {"log-0001.txt", "report.html", "rollouts/1.jsonl"}
     kept = on_it / "cache" / "parquet" / "default-0" / "0.0.0"
     kept.mkdir(parents=True)
@@ -72,6 +68,10 @@ def test_it_leaves_every_file_of_a_run_and_runs_that_learnt_it_are_named(home: P
     assert receipt.runs == 5 + 3
     assert traces(on_it, runs([HERS, TO_HER])) == {}
     assert not [name for name in ("report.html", "cache") if (on_it / name).exists()]
+    assert {row["uid"] for row in lines(on_it / "rollouts" / "1.jsonl")} == {"g2_0_0", "g2_1_0"}
+    assert {row["row_id"] for row in lines(on_it / "scored" / "7.jsonl")} == {"s:b"}
+    assert pl.read_parquet(on_it / "data" / "train.parquet")["row_id"].to_list() == ["s:b/generic"]
+    assert (elsewhere / "rollouts" / "1.jsonl").read_bytes() == before
 
 
 def test_what_started_from_a_model_that_has_learnt_it_has_learnt_it_too(home: Path):
@@ -80,16 +80,6 @@ def test_what_started_from_a_model_that_has_learnt_it_has_learnt_it_too(home: Pa
     trained(home, "another", "v2", OTHERS, row="s:c", learnt_of=["v2"])
     [receipt] = erase(home, ASKED)
     assert receipt.learnt == ["training/policy"]
-
-
-def test_what_was_written_to_others_stays(home: Path, on_it: Path):
-    elsewhere = trained(home, "on-another", "v9", OTHERS, row="s:c")
-    before = (elsewhere / "rollouts" / "1.jsonl").read_bytes()
-    erase(home, ASKED)
-    assert {row["uid"] for row in lines(on_it / "rollouts" / "1.jsonl")} == {"g2_0_0", "g2_1_0"}
-    assert {row["row_id"] for row in lines(on_it / "scored" / "7.jsonl")} == {"s:b"}
-    assert pl.read_parquet(on_it / "data" / "train.parquet")["row_id"].to_list() == ["s:b/generic"]
-    assert (elsewhere / "rollouts" / "1.jsonl").read_bytes() == before
 
 
 def test_it_leaves_the_rollouts_in_every_version(home: Path, on_it: Path):

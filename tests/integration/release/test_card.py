@@ -23,8 +23,7 @@ REPO = "me/empathy"
 
 @pytest.fixture(scope="module")
 def exported(mixed, tmp_path_factory):
-    target = tmp_path_factory.mktemp("card") / "out"
-    posts = mixed.store.read("unique_posts").collect()
+    target, posts = tmp_path_factory.mktemp("card") / "out", mixed.store.read("unique_posts").collect()
     tables = [m_table_1(posts), e_table_1(posts)]
     return export_folder(mixed.releases, NAME, mixed.store, target, tables, REPO), target
 
@@ -46,31 +45,18 @@ def again(mixed, exported, **changes):
     return card(release.model_copy(update=changes), folder, measures, [], [], REPO)
 
 
-def test_its_head_says_where_the_files_of_each_config_and_split_are(front, exported):
+def test_its_head_says_where_the_files_of_each_config_and_split_are_and_counts_what_is_there(front, exported):
     release, folder = exported
-    for config in front["configs"]:
+    assert [config["config_name"] for config in front["configs"]] == list(release.configs)
+    assert [info["config_name"] for info in front["dataset_info"]] == list(release.configs)
+    for config, info in zip(front["configs"], front["dataset_info"], strict=True):
+        name, shards = config["config_name"], release.configs[config["config_name"]]
         for data in config["data_files"]:
             files = sorted(path.relative_to(folder).as_posix() for path in folder.glob(data["path"]))
-            shards = release.configs[config["config_name"]]
             assert files == [shard.path for shard in shards if shard.split == data["split"]]
-    assert [config["config_name"] for config in front["configs"]] == list(release.configs)
-
-
-def test_its_head_counts_what_is_there(front, exported):
-    release, _ = exported
-    counted = {
-        (info["config_name"], split["name"]): split["num_examples"]
-        for info in front["dataset_info"]
-        for split in info["splits"]
-    }
-    assert counted == {
-        (config, shard.split): release.rows(config, shard.split)
-        for config, shards in release.configs.items()
-        for shard in shards
-    }
-    assert front["dataset_info"]
-    for info in front["dataset_info"]:
-        files = list(exported[1].glob(f"{info['config_name']}/*.parquet"))
+        counted = {split["name"]: split["num_examples"] for split in info["splits"]}
+        assert counted == {shard.split: release.rows(name, shard.split) for shard in shards}
+        files = list(folder.glob(f"{name}/*.parquet"))
         assert info["download_size"] == sum(path.stat().st_size for path in files)
         assert info["dataset_size"] == sum(pq.read_table(path).nbytes for path in files), "as `datasets` counts it"
     assert front["size_categories"] == ["n<1K"]
@@ -97,26 +83,22 @@ def test_sources_are_there_with_licence_and_consent_and_licences_in_a_file_that_
     assert "no 15 characters of such a text stand in it" in text
 
 
-@pytest.mark.parametrize(
-    ("licence", "name"), [("CC BY-NC 4.0", "cc-by-nc-4.0"), ("CC0-1.0 (invented)", "cc0-1.0"), ("all mine", "other")]
-)
-def test_one_licence_is_named_as_the_hub_names_it(mixed, exported, licence, name):
-    one = Source(name="x", licence=licence, consent="given", lineage=["y"], rows=1, collected="imported 2026-11-22")
-    assert f"license: {name}\n" in again(mixed, exported, sources=[one])
-    assert bool(licences(exported[0].model_copy(update={"sources": [one]}))) == (name == "other")
+def test_one_licence_is_named_as_the_hub_names_it(mixed, exported):
+    names = {"CC BY-NC 4.0": "cc-by-nc-4.0", "CC0-1.0 (invented)": "cc0-1.0", "all mine": "other"}
+    for licence, name in names.items():
+        one = Source(name="x", licence=licence, consent="given", lineage=["y"], rows=1, collected="imported 2026-11-22")
+        assert f"license: {name}\n" in again(mixed, exported, sources=[one])
+        assert bool(licences(exported[0].model_copy(update={"sources": [one]}))) == (name == "other")
 
 
 def test_its_numbers_are_of_the_rows_that_are_published(mixed, tmp_path):
     sets = training_sets(mixed.store)
     gone = sets["sft_coe"].head(1).with_columns(row_id=pl.lit("gone:1/1"))
-    releases = Releases(tmp_path)
-    make_release(releases, mixed.store, {"sft_coe": pl.concat([sets["sft_coe"], gone])})
-    published = export_folder(releases, NAME, mixed.store, tmp_path / "out")
-    rows = sets["sft_coe"].height
+    make_release(tmp_path, mixed.store, {"sft_coe": pl.concat([sets["sft_coe"], gone])})
+    published = export_folder(Releases(tmp_path), NAME, mixed.store, tmp_path / "out")
+    rows, text = sets["sft_coe"].height, (tmp_path / "out" / "README.md").read_text("utf-8")
     assert published.rows("sft_coe") == sum(source.rows for source in published.sources) == rows
-    assert f"{rows:,} rows in 1 configs; by language: zh {rows:,}." in (tmp_path / "out" / "README.md").read_text(
-        "utf-8"
-    )
+    assert f"{rows:,} rows in 1 configs; by language: zh {rows:,}." in text
 
 
 def test_every_column_is_described_in_the_words_of_the_schemas(text, exported):

@@ -15,53 +15,42 @@ def lines(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.fixture
-def exported(mixed, tmp_path):
-    def export(form):
-        return export_jsonl(mixed.release, mixed.releases.folder(NAME), tmp_path, form), tmp_path
-
-    return export
-
-
 def first(mixed, config, split="train"):
     return mixed.releases.frame(NAME, config, split).head(1).collect().to_dicts()[0]
 
 
-def test_every_row_is_written_or_left_out_with_a_reason_and_triplets_are_openais_preferences(mixed, exported):
-    exported_rows, folder = exported("openai")
-    assert sum(exported_rows.written.values()) + sum(exported_rows.left_out.values()) == sum(
-        map(mixed.release.rows, mixed.release.configs)
-    )
-    assert exported_rows.left_out == {
-        "grpo_ecot: a prompt set has no answer to imitate": mixed.release.rows("grpo_ecot")
-    }
-    assert {name: len(lines(folder / name)) for name in exported_rows.written} == exported_rows.written
-    row, triplet = lines(folder / "rm_triplets_train.jsonl")[0], first(mixed, "rm_triplets")
+def test_every_row_is_written_or_left_out_with_a_reason_and_triplets_are_openais_preferences(mixed, tmp_path):
+    exported_rows = export_jsonl(mixed.release, mixed.releases.folder(NAME), tmp_path, "openai")
+    prompts = mixed.release.rows("grpo_ecot")
+    assert sum(exported_rows.written.values()) + prompts == sum(map(mixed.release.rows, mixed.release.configs))
+    assert exported_rows.left_out == {"grpo_ecot: a prompt set has no answer to imitate": prompts}
+    assert {name: len(lines(tmp_path / name)) for name in exported_rows.written} == exported_rows.written
+    row, triplet = lines(tmp_path / "rm_triplets_train.jsonl")[0], first(mixed, "rm_triplets")
     assert row["input"] == {"messages": [{"role": "user", "content": triplet["query"]}]}
     assert row["preferred_output"] == [{"role": "assistant", "content": triplet["positive"]}]
     assert row["non_preferred_output"] == [{"role": "assistant", "content": triplet["negative"]}]
 
 
-def test_llama_factory_finds_every_file_by_its_description(mixed, exported):
-    exported_rows, folder = exported("llama-factory")
-    described = json.loads((folder / "dataset_info.json").read_text())
+def test_llama_factory_finds_every_file_by_its_description(mixed, tmp_path):
+    exported_rows = export_jsonl(mixed.release, mixed.releases.folder(NAME), tmp_path, "llama-factory")
+    described = json.loads((tmp_path / "dataset_info.json").read_text())
     assert {one["file_name"] for one in described.values()} == exported_rows.written.keys()
     chat, pair = described["sft_coe_train"], described["rm_triplets_train"]
     assert (chat["formatting"], chat["columns"]["messages"]) == ("sharegpt", "messages")
-    row = lines(folder / "sft_coe_train.jsonl")[0]
+    row = lines(tmp_path / "sft_coe_train.jsonl")[0]
     assert row == {"messages": first(mixed, "sft_coe")["messages"]}
     assert {message[chat["tags"]["role_tag"]] for message in row["messages"]} == {
         chat["tags"][f"{role}_tag"] for role in ("system", "user", "assistant")
     }
     assert pair["ranking"] is True
-    ranked = lines(folder / "rm_triplets_train.jsonl")[0]
+    ranked = lines(tmp_path / "rm_triplets_train.jsonl")[0]
     assert set(pair["columns"].values()) == ranked.keys()
 
 
-def test_sharegpt_names_the_speakers_its_own_way(mixed, exported):
-    _, folder = exported("sharegpt")
-    assert not (folder / "dataset_info.json").exists()
-    said = lines(folder / "sft_coe_train.jsonl")[0]["conversations"]
+def test_sharegpt_names_the_speakers_its_own_way(mixed, tmp_path):
+    export_jsonl(mixed.release, mixed.releases.folder(NAME), tmp_path, "sharegpt")
+    assert not (tmp_path / "dataset_info.json").exists()
+    said = lines(tmp_path / "sft_coe_train.jsonl")[0]["conversations"]
     assert [turn["from"] for turn in said] == ["system", "human", "gpt"]
     assert [turn["value"] for turn in said] == [one["content"] for one in first(mixed, "sft_coe")["messages"]]
 

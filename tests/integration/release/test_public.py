@@ -1,22 +1,19 @@
 """What leaves the house: whole rows of those who allowed it, and of the others not one run of words."""
 
-import shutil
-
 import polars as pl
 import pytest
+from every_byte import strings
 from jinja2 import UndefinedError
-from published_rows import CRAWLED, NAME, make_release, training_sets
+from published_rows import CRAWLED, NAME, come_back, make_release, training_sets
 
-from pipelines.errors import PrivateText, RequestError
+from pipelines.errors import RequestError
 from pipelines.release.publish.folder import export_folder, restore_folder
 from pipelines.release.publish.private import PUBLISHABLE, read_private
-from pipelines.release.publish.public import publish_rows, require_no_private_text
+from pipelines.release.publish.public import publish_rows
 from pipelines.store import Store
-from pipelines.store.parquet import write_shards
-from pipelines.store.release_manifest import Finding, Release
+from pipelines.store.release_manifest import Finding
 from pipelines.store.releases import Releases, rows_of
 from schemas.labels import CONSENTS
-from schemas.tables import TABLES
 
 
 @pytest.fixture(scope="module")
@@ -34,20 +31,6 @@ def is_crawled(row_id):
     return row_id.startswith(f"{CRAWLED}:")
 
 
-def every_string(value):
-    if isinstance(value, str):
-        yield value
-    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from every_string(one)
-
-
-def published(releases, folder):
-    """What `fetch` would make of the folder."""
-    with releases.staging() as staged:
-        shutil.copytree(folder, staged, dirs_exist_ok=True)
-        return releases.publish(staged, Release.model_validate_json((folder / "manifest.json").read_bytes()))
-
-
 def windows_of(store):
     """Every 15 characters that stand in a crawled post or an answer to it, by the plainest way there is."""
     posts = store.read("unique_posts").filter(pl.col("source") == CRAWLED).collect()
@@ -57,7 +40,7 @@ def windows_of(store):
 
 
 def repeats(value, windows):
-    return any(text[at : at + 15] in windows for text in every_string(value) for at in range(len(text) - 14))
+    return any(text[at : at + 15] in windows for text in strings(value) for at in range(len(text) - 14))
 
 
 def test_rows_of_those_who_allowed_it_are_published_as_they_are(mixed, folder):
@@ -81,10 +64,8 @@ def test_no_fifteen_characters_of_a_crawled_post_stand_in_any_file(mixed, folder
 
 def test_a_chain_keeps_what_the_model_wrote_and_loses_what_it_quoted(folder):
     row = next(row for row in rows(folder, "sft_coe").values() if is_crawled(row["row_id"]))
-    asked, told = row["messages"][1]["content"], row["messages"][2]["content"]
-    assert row["withheld"]
-    assert asked.startswith("⟦")
-    assert asked.endswith("⟧")
+    asked, told = (message["content"] for message in row["messages"][1:])
+    assert (row["withheld"], asked[0], asked[-1]) == (True, "⟦", "⟧")
     assert "<L1>对方说：“⟦" in told
     assert "<L2>想法之间</L2><L3>想被听见</L3><L4>先共情</L4></empathy_think><answer>⟦" in told
 
@@ -102,15 +83,11 @@ def test_an_answer_of_a_crawled_post_is_taken_out_of_a_row_that_is_ours(mixed, f
 
 
 def test_the_manifest_counts_what_is_withheld_and_names_nobody(mixed, tmp_path):
-    found = [
-        Finding(check=check, severity="warn", count=1, what="told", hint="mend it", examples=[f"{CRAWLED}:1"])
-        for check in ("k_anonymity", "risk", "consent")
-    ]
-    told = mixed.release.model_copy(update={"findings": found})
+    found = Finding(check="risk", severity="warn", count=1, what="told", hint="mend it", examples=[f"{CRAWLED}:1"])
+    told = mixed.release.model_copy(update={"findings": [found]})
     private = read_private(mixed.store, told.pins)
     published = publish_rows(told, mixed.releases.folder(NAME), tmp_path, private)
-    ids = {one.check: one.examples for one in published.findings if one.what == "told"}
-    assert ids == {"k_anonymity": [], "risk": [], "consent": []}
+    assert [one.examples for one in published.findings if one.what == "told"] == [[]]
     counts = {one.what.split()[2]: one.count for one in published.findings if one.check == "withheld"}
     assert counts == {
         config: sum(row["withheld"] for row in rows(tmp_path, config).values()) for config in mixed.release.configs
@@ -126,9 +103,8 @@ def test_rewrites_of_private_texts_and_rows_whose_text_is_unknown_are_left_out(m
         row_id=pl.Series([chats["row_id"][0] + "~P", "gone:1/1", chats["row_id"][2] + "~D"]),
         variant=pl.Series(["P", "none", "D"]),
     )
-    releases = Releases(tmp_path)
-    make_release(releases, mixed.store, {"sft_coe": pl.concat([chats, odd])})
-    published = export_folder(releases, NAME, mixed.store, tmp_path / "out")
+    make_release(tmp_path, mixed.store, {"sft_coe": pl.concat([chats, odd])})
+    published = export_folder(Releases(tmp_path), NAME, mixed.store, tmp_path / "out")
     left_out = {one.what: one.examples for one in published.findings if one.check == "left_out"}
     assert [ids for what, ids in left_out.items() if "rewrites" in what] == [[odd["row_id"][0]]]
     assert [ids for what, ids in left_out.items() if "not in this home" in what] == [["gone:1/1"]]
@@ -136,20 +112,9 @@ def test_rewrites_of_private_texts_and_rows_whose_text_is_unknown_are_left_out(m
     assert rows(tmp_path / "out", "sft_coe")[odd["row_id"][2]]["withheld"], "a copy is withheld like its source"
 
 
-def test_the_last_look_finds_what_was_planted(mixed, folder, tmp_path):
-    private = read_private(mixed.store, mixed.release.pins)
-    require_no_private_text(folder, private)
-    row = next(row for row in mixed.releases.frame(NAME, "sft_coe").collect().to_dicts() if is_crawled(row["row_id"]))
-    planted = pl.DataFrame([row], schema=TABLES["sft_coe"].polars_schema())
-    write_shards(tmp_path, "sft_coe", TABLES["sft_coe"], planted)
-    with pytest.raises(PrivateText, match=row["row_id"]) as caught:
-        require_no_private_text(tmp_path, private)
-    assert row["messages"][1]["content"][:15] not in str(caught.value)
-
-
 def test_with_the_posts_every_word_is_restored(mixed, folder, tmp_path):
-    reader = Releases(tmp_path / "reader")
-    came_back = published(reader, folder)
+    reader = come_back(tmp_path / "reader", folder)
+    came_back = reader.read(NAME)
     restored, missing = restore_folder(reader, NAME, mixed.store, tmp_path / "whole")
     assert missing == []
     assert {config: restored.rows(config) for config in restored.configs} == {
@@ -161,14 +126,12 @@ def test_with_the_posts_every_word_is_restored(mixed, folder, tmp_path):
 
 
 def test_a_changed_post_is_not_restored_and_a_home_without_texts_restores_nothing(mixed, folder, tmp_path):
-    reader = Releases(tmp_path / "reader")
-    published(reader, folder)
+    reader = come_back(tmp_path / "reader", folder)
     theirs = Store(tmp_path / "data")
     posts = mixed.store.read("unique_posts").collect()
     first = posts.filter(pl.col("source") == CRAWLED)["post_id"][0]
-    theirs.write(
-        "unique_posts", posts.with_columns(text=pl.when(post_id=first).then(pl.lit("改过了")).otherwise("text"))
-    )
+    changed = pl.when(post_id=first).then(pl.lit("改过了")).otherwise("text")
+    theirs.write("unique_posts", posts.with_columns(text=changed))
     _, missing = restore_folder(reader, NAME, theirs, tmp_path / "most")
     assert missing == [first]
     withheld = {row["row_id"] for row in rows(tmp_path / "most", "grpo_ecot").values() if row["withheld"]}

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from pipelines.cli import app
 from pipelines.errors import DamagedRelease, ReleaseRefused
+from pipelines.store.releases import Releases
 
 
 def _run(*arguments: str):
@@ -37,6 +38,7 @@ def test_from_a_refusal_to_a_changelog(home):
     made = _run("release", "v1", "--allow", "not_from_a_model")
     assert made.exit_code == 0
     assert "allowed" in made.output
+    assert Releases(home).read("v1").allowed == ["not_from_a_model"]
     assert "v1: " in made.output
     assert "it was there already" in _run("release", "v1", "--allow", "not_from_a_model").output
     assert _run("release", "v2", "--allow", "not_from_a_model", "--json").exit_code == 0

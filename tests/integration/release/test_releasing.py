@@ -11,7 +11,7 @@ import pytest
 from planted_home import of_split, planted_home, say
 
 from pipelines.core.files import held
-from pipelines.errors import Busy, DamagedRelease, ReleaseRefused, RequestError, UnknownName
+from pipelines.errors import Busy, ReleaseRefused, RequestError, UnknownName
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Answer, Call
 from pipelines.llm.money import Usage
@@ -69,9 +69,8 @@ class Plants:
         question = next(post for name, post in sorted(self.posts.items()) if self.split_of[post["group_id"]] == "test")
         told = [part for part in question["description"].split("。") if part]
         expanded = of_split(rows, "train")
-        say(
-            expanded, f"老师您好，我想和您说说，{told[0]}，就是这样。", *(f"其实吧，{part[:-4]}……" for part in told[1:])
-        )
+        retold = (f"其实吧，{part[:-4]}……" for part in told[1:])
+        say(expanded, f"老师您好，我想和您说说，{told[0]}，就是这样。", *retold)
         self.ids["text_reuse"] = expanded["row_id"].partition("#")[0]
         torn = of_split(rows, "test")
         torn["split"] = torn["extra_info"]["split"] = "train"
@@ -95,18 +94,9 @@ class Plants:
 def refused(sample_home, tmp_path_factory) -> tuple[Path, Plants, ReleaseRefused]:
     """A home with every plant, and what came of releasing it."""
     plants = Plants(Store(sample_home / "data"))
-    home = planted_home(
-        sample_home,
-        tmp_path_factory.mktemp("planted"),
-        {
-            "grpo_ecot": plants.ecot,
-            "grpo_coe": plants.coe,
-            "grpo_cer": plants.cer,
-            "ecot_chains": plants.chains,
-            "topics": plants.topics,
-            "unique_posts": plants.unlicensed,
-        },
-    )
+    edits = {"grpo_ecot": plants.ecot, "grpo_coe": plants.coe, "grpo_cer": plants.cer, "ecot_chains": plants.chains}
+    edits |= {"topics": plants.topics, "unique_posts": plants.unlicensed}
+    home = planted_home(sample_home, tmp_path_factory.mktemp("planted"), edits)
     gone = sorted(Store(home / "data").read("grpo_coe").collect()["row_id"])[-1]
     (home / "takedown.txt").write_text(f"{gone}  # asked for by its writer\n", encoding="utf-8")
     plants.ids["erased"] = gone
@@ -115,22 +105,17 @@ def refused(sample_home, tmp_path_factory) -> tuple[Path, Plants, ReleaseRefused
     return home, plants, told.value
 
 
-CHECKS = [
-    *("near_duplicates", "text_reuse", "descendants", "groups", "personal_data", "not_from_a_model", "risk", "minors"),
-    *("licence", "erased"),
-]
-
-
 def test_everything_planted_is_named_in_one_refusal_and_nothing_is_written(refused):
     home, plants, told = refused
-    for check in CHECKS:
+    refusals = [one for one in told.findings if one.severity == "refuse"]
+    assert {one.check for one in refusals} == plants.ids.keys()
+    assert len(plants.ids) == 10
+    for check, row_id in plants.ids.items():
         findings = [one for one in told.findings if one.check == check]
         assert {one.severity for one in findings} == {"refuse"}, check
-        assert any(plants.ids[check] in example for one in findings for example in one.examples), check
-        assert all(one.count >= 1 and one.what and one.hint for one in findings), check
-    assert {one.check for one in told.findings if one.severity == "refuse"} == set(CHECKS)
+        assert any(row_id in example for one in findings for example in one.examples), check
+    assert all(one.count >= 1 and one.hint and one.what in str(told) for one in refusals)
     assert told.exit_code == 1
-    assert all(one.what in str(told) for one in told.findings if one.severity == "refuse")
     assert Releases(home).names() == []
     assert Releases(home).current() is None
 
@@ -183,21 +168,6 @@ def test_the_same_content_is_the_same_release_and_under_another_name_the_same_by
 # --- what is asked for wrongly, and what stands in the way
 
 
-def test_rows_that_no_model_made_are_released_where_allowed(sample_home, tmp_path):
-    home = planted_home(sample_home, tmp_path / "home", provider="written")
-    with pytest.raises(ReleaseRefused, match="what no model made"):
-        release(home, "demo", settings=Settings())
-    made = release(home, "demo", allow=("not_from_a_model",), settings=Settings())
-    assert made.allowed == ["not_from_a_model"]
-    (told,) = [one for one in made.findings if one.check == "not_from_a_model"]
-    store = Store(home / "data")
-    judged = set(store.read("topics").collect()["row_id"])
-    posts = [set(store.read(table).collect()["row_id"]) & judged for table in ("grpo_ecot", "grpo_coe")]
-    # Every dialogue passed the filter, and all that is learnt was written; of the posts of prompts few have topics.
-    learnt = sum(map(made.rows, ("grpo_cer", "sft_coe", "rm_triplets")))
-    assert told.count == learnt + sum(map(len, posts))
-
-
 def test_a_wrong_name_and_a_check_that_nobody_may_allow_are_refused_first(clean_home):
     with pytest.raises(RequestError, match="cannot name a release"):
         release(clean_home, "V1", settings=Settings())
@@ -208,14 +178,13 @@ def test_a_wrong_name_and_a_check_that_nobody_may_allow_are_refused_first(clean_
 def test_nothing_is_released_while_a_table_is_stale_or_a_refresh_at_work(clean_home):
     with pytest.raises(ReleaseRefused) as told:
         release(clean_home, "v2", settings=Settings(sampling=Sampling(n_samples=1)))
-    assert [(one.check, one.examples) for one in told.value.findings if one.severity == "refuse"] == [
-        ("stale", ["sampled_turns"])
-    ]
+    refusals = [(one.check, one.examples) for one in told.value.findings if one.severity == "refuse"]
+    assert refusals == [("stale", ["sampled_turns"])]
     with held(clean_home / "refresh.lock"), pytest.raises(Busy):
         release(clean_home, "v2", settings=Settings())
 
 
-def test_a_name_that_holds_something_else_is_refused(sample_home, tmp_path):
+def test_a_name_that_holds_something_else_and_a_damaged_table_are_refused(sample_home, tmp_path):
     home = planted_home(sample_home, tmp_path / "home")
     release(home, "v1", settings=Settings())
 
@@ -225,34 +194,20 @@ def test_a_name_that_holds_something_else_is_refused(sample_home, tmp_path):
     planted_home(sample_home, home, {"grpo_cer": fewer})
     with pytest.raises(RequestError, match="holds something else"):
         release(home, "v1", settings=Settings())
-    second = release(home, "v2", settings=Settings())
-    assert Releases(home).current() == second
-    assert Releases(home).promote("v1").name == "v1"
-    assert Releases(home).current().name == "v1"
-
+    assert release(home, "v2", settings=Settings()) == Releases(home).current()
     file = next((home / "data" / "sampled_turns").glob("*/rows/*.parquet"))
     file.write_bytes(file.read_bytes()[:50])
     with pytest.raises(ReleaseRefused) as told:
         release(home, "v3", settings=Settings())
     assert {one.check for one in told.value.findings} == {"damaged", "stale"}
 
-    shard = Releases(home).folder("v2") / second.configs["grpo_cer"][0].path
-    shard.chmod(0o644)
-    shard.write_bytes(b"PAR1")
-    with pytest.raises(DamagedRelease, match="bytes"):
-        Releases(home).read("v2")
-
 
 def test_it_says_what_was_spent_by_stage_and_model_and_nothing_of_the_machine_or_its_user(clean_home, first):
-    async def ask(ledger: Ledger, key: str, cost: int, currency: str) -> None:
-        call = Call(key, "topics", "qwen-plus", "qwen-plus", b"{}", currency=currency)
-        attempt = await ledger.begin(call, reserve=cost, budget=None)
-        answer = Answer(b"{}", "qwen-plus", "stop", Usage(10, 0, 5), cost)
-        await ledger.answered(attempt, answer)
-
     with Ledger(clean_home / "ledger.sqlite") as ledger:
         for key, cost, currency in (("a" * 64, 250_000_000, "USD"), ("b" * 64, 5, "USD"), ("c" * 64, 10**9, "CNY")):
-            asyncio.run(ask(ledger, key, cost, currency))
+            call = Call(key, "topics", "qwen-plus", "qwen-plus", b"{}", currency=currency)
+            attempt = asyncio.run(ledger.begin(call, reserve=cost, budget=None))
+            asyncio.run(ledger.answered(attempt, Answer(b"{}", "qwen-plus", "stop", Usage(10, 0, 5), cost)))
     made = release(clean_home, "v-spend", settings=Settings(crawl=Crawl(contact="mailto:owner@example.org")))
     assert [(one.stage, one.model, one.calls, one.usd) for one in made.spend] == [
         ("topics", "qwen-plus", 1, "1 CNY"),

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,16 +15,13 @@ FEW = st.text(alphabet="甲乙丙丁", max_size=40)
 POEM = "雪落在桥上\n桥下没有水\n\n我站了很久\n灯都灭了"  # every line is shorter than an n-gram
 
 
-def test_fifteen_characters_in_a_row_are_a_quotation_unless_others_wrote_them_too():
+def test_fifteen_characters_in_a_row_are_a_quotation_unless_others_wrote_them_too_or_they_are_derived():
     traces = TextTraces.of([TEXT])
     others = ["他说：" + TEXT[3 : 3 + QUOTE] + "。", TEXT[3 : 2 + QUOTE], None, "", TEXT[:10] + "，" + TEXT[10:20]]
     assert traces.quoting(others).tolist() == [0]
     traces.add_elsewhere(["开头" + TEXT[:20]], source=True)
     assert traces.quoting([TEXT[:20], TEXT[:21]]).tolist() == [1]
-
-
-def test_derived_texts_are_traces_but_cannot_be_quoted():
-    """Rules use the same sentences for many: only what people wrote can be quoted."""
+    # Rules use the same sentences for many: only what people wrote can be quoted.
     traces = TextTraces.of(["别的话"], [TEXT])
     assert traces.quoting([TEXT]).tolist() == []
     assert traces.is_trace(TEXT)
@@ -60,9 +56,8 @@ def test_replies_that_escape_characters_twice_are_read():
         assert TextTraces.of([text]).is_trace(unescape(body))
 
 
-@pytest.mark.parametrize("between", ["\n", " ", "\t", "\u3000"])
-def test_short_lines_are_a_trace_whatever_space_separates_them(between):
-    assert TextTraces.of([POEM]).is_trace(POEM.replace("\n", between))
+def test_short_lines_are_a_trace_whatever_space_separates_them():
+    assert all(TextTraces.of([POEM]).is_trace(POEM.replace("\n", space)) for space in ("\n", " ", "\t", "\u3000"))
 
 
 def test_lines_of_a_log_are_erased_where_an_n_gram_spans_them():
@@ -90,39 +85,29 @@ def test_parts_of_an_erased_row_are_erased_and_its_namesakes_are_not():
     assert [name for name in [*inside, *outside] if name in erased] == inside
 
 
-@pytest.mark.parametrize(
-    ("erased", "text", "masked"),
-    [
-        ("s:1", "0.93 like s:1, not s:12 (s:1/a)", "0.93 like <s:1>, not s:12 (<s:1/a>)"),
-        ("s:a b,c", "same text as s:a b,c", "same text as <s:a b,c>"),
-        ('s:x"y', 'like s:x"y.', 'like <s:x"y>.'),
-        ("s:（1）", "见s:（1）。", "见<s:（1）>。"),
-        ("s:1", "[s:1] `s:1`: s:1|s:1… s:1的回答", "[<s:1>] `<s:1>`: <s:1>|<s:1>… <s:1>的回答"),
-        ("s:1", "s:12 s:1-2 s:1.5 as:1 a-s:1 s:1:2", "s:12 s:1-2 s:1.5 as:1 a-s:1 s:1:2"),
-        ("s:小明", "s:小明明 s:小明", "s:小明明 <s:小明>"),
-        ("s:1", "s:1#2/1~P, s:1/2 stands", "<s:1#2/1~P>, s:1/2 stands"),
-    ],
-)
-def test_ids_are_masked_whatever_they_hold_and_whatever_surrounds_them(erased, text, masked):
-    assert ErasedIds([erased], namesakes=["s:1/2"]).masked(text, lambda name: f"<{name}>") == masked
+def test_ids_are_masked_whatever_they_hold_and_whatever_surrounds_them_also_one_that_is_added_later():
+    for erased, masked in (
+        ("s:1", "0.93 like <s:1>, not s:12 (<s:1/a>)"),
+        ("s:a b,c", "same text as <s:a b,c>"),
+        ('s:x"y', 'like <s:x"y>.'),
+        ("s:（1）", "见<s:（1）>。"),
+        ("s:1", "[<s:1>] `<s:1>`: <s:1>|<s:1>… <s:1>的回答"),
+        ("s:1", "s:12 s:1-2 s:1.5 as:1 a-s:1 s:1:2"),
+        ("s:小明", "s:小明明 <s:小明>"),
+        ("s:1", "<s:1#2/1~P>, s:1/2 stands"),
+    ):
+        text = masked.replace("<", "").replace(">", "")
+        ids = ErasedIds([], namesakes=["s:1/2"])
+        assert ids.masked(text, str.upper) == text
+        ids.ids.add(erased)
+        assert ids.masked(text, lambda name: f"<{name}>") == masked
 
 
-def test_an_id_that_is_added_later_is_masked_too():
-    erased = ErasedIds(["s:1"])
-    assert erased.masked("t:2", str.upper) == "t:2"
-    erased.ids.add("t:2")
-    assert erased.masked("t:2", str.upper) == "T:2"
-
-
-@pytest.mark.parametrize(
-    ("row", "name"),
-    [
+def test_the_id_of_a_derived_row():
+    for row, name in (
         ({"unit": "label", "row_id": "s:1#2/1", "variant": "P"}, "s:1#2/1~P"),
         ({"dialogue_id": "s:1", "round": 2, "candidate": 1}, "s:1#2/1"),
         ({"dialogue_id": "s:1~R", "source_dialogue_id": "s:1"}, "s:1~R"),
-        ({"post_id": "s:1"}, None),
-    ],
-)
-def test_the_id_of_a_derived_row(row, name):
-    derived = derived_ids(pl.DataFrame([row]))
-    assert (None if derived is None else derived.to_list()) == (name and [name])
+    ):
+        assert derived_ids(pl.DataFrame([row])).to_list() == [name]
+    assert derived_ids(pl.DataFrame([{"post_id": "s:1"}])) is None

@@ -24,18 +24,14 @@ def test_counts_add_up(tmp_path_factory, before, after, edited):
     home = tmp_path_factory.mktemp("home")
     one = made(home, "v1", {"rm_triplets": triplets(*before.items())})
     other = made(home, "v2", {"rm_triplets": triplets(*after.items(), query="另问" if edited else "问")})
-    difference = changes(home, "v1", "v2")
-    for rows in difference.rows:
+    there, back = changes(home, "v1", "v2").rows, changes(home, "v2", "v1").rows
+    for rows in there:
         assert rows.kept + rows.removed == one.rows(rows.config, rows.split)
         assert rows.kept + rows.added == other.rows(rows.config, rows.split)
         assert rows.changed == (rows.kept if edited else 0)
-    assert {rows.split for rows in difference.rows} == {*before.values(), *after.values()}
+    assert {rows.split for rows in there} == {*before.values(), *after.values()}
     assert changes(home, "v1", "v1").empty
-    # What is added on the way there is removed on the way back.
-    back = changes(home, "v2", "v1")
-    assert [(rows.added, rows.removed, rows.kept) for rows in difference.rows] == [
-        (rows.removed, rows.added, rows.kept) for rows in back.rows
-    ]
+    assert [(rows.added, rows.removed) for rows in there] == [(rows.removed, rows.added) for rows in back]
 
 
 SOURCE = Source(name="s", licence="CC0", consent="invented", lineage=[], rows=2, collected="read from a.jsonl")
@@ -45,31 +41,21 @@ WARNING = Finding(check="empty", severity="warn", count=1, what="sets without a 
 @pytest.fixture
 def two(tmp_path):
     """A home with a release, and another in which everything is different."""
+
+    def make(name, version, samples, calls, usd, n, sets, **more):
+        spend = [Spend(stage="topics", model="qwen-plus", calls=calls, usd=usd)]
+        used = {"prompts": {"ecot": version}, "settings": {"seed": 0, "sampling": {"n_samples": samples}}}
+        made(tmp_path, name, sets, **used, spend=spend, sources=[SOURCE.model_copy(update={"rows": n})], **more)
+
     rows = prompts(("s:1", "train", "一二三四五六", "职业"), ("s:2", "test", "一二", "家庭"))
-    made(
-        tmp_path,
-        "v1",
-        {"grpo_ecot": rows},
-        prompts={"ecot": "ecot@1-aa"},
-        settings={"seed": 0, "sampling": {"n_samples": 3}},
-        spend=[Spend(stage="topics", model="qwen-plus", calls=10, usd="0.25")],
-        sources=[SOURCE],
-    )
+    make("v1", "ecot@1-aa", 3, 10, "0.25", 2, {"grpo_ecot": rows})
     rows = prompts(("s:1", "train", "一二三四五六七八", "职业"), ("s:3", "train", "一二三四", "职业"))
-    made(
-        tmp_path,
-        "v2",
-        {"grpo_ecot": rows, "rm_triplets": triplets(("s:1/a", "train"))},
-        prompts={"ecot": "ecot@2-bb"},
-        settings={"seed": 0, "sampling": {"n_samples": 2}},
-        spend=[Spend(stage="topics", model="qwen-plus", calls=14, usd="0.4")],
-        sources=[SOURCE.model_copy(update={"rows": 3})],
-        findings=[WARNING],
-    )
+    sets = {"grpo_ecot": rows, "rm_triplets": triplets(("s:1/a", "train"))}
+    make("v2", "ecot@2-bb", 2, 14, "0.4", 3, sets, findings=[WARNING])
     return tmp_path
 
 
-def test_everything_that_differs_is_listed(two):
+def test_everything_that_differs_is_listed_and_reads_as_a_section_of_a_changelog(two):
     difference = changes(two, "v1", "v2")
     assert difference.rows == [
         Rows("grpo_ecot", "train", added=1, removed=0, kept=1, changed=1),
@@ -89,15 +75,11 @@ def test_everything_that_differs_is_listed(two):
     assert plain["topics"]["家庭"] == [1, None]
     assert plain["lengths"]["grpo_ecot/seeker"][0]["mean"] == 4.0
     assert plain["spend"]["topics/qwen-plus"][1]["usd"] == "0.4"
-
-
-def test_it_reads_as_a_section_of_a_changelog(two):
-    told = markdown(changes(two, "v1", "v2"))
+    told = markdown(difference)
     assert told.startswith("## v2\n\nCompared with v1.\n\n### Rows\n\n| set | split |")
     assert "| grpo_ecot | train | 1 | 1 | 0 | 1 | 2 |" in told
-    assert "| topics | qwen-plus | 4 | 0.15 |" in told
-    assert "| sampling.n_samples | 3 | 2 |" in told
-    assert "| 家庭 | 1 | – |" in told
+    for line in ("topics | qwen-plus | 4 | 0.15", "sampling.n_samples | 3 | 2", "家庭 | 1 | –"):
+        assert f"| {line} |" in told
     assert "| empty | – | sets without a row |" in told
 
 
@@ -134,35 +116,28 @@ def _without_topic(rows):
     return rows.with_columns(extra_info=pl.struct(pl.col("extra_info").struct.field(name) for name in fields))
 
 
-OTHER_FORMS = {
-    "lacks a column": (lambda rows: rows.drop("ability"), "grpo_ecot.ability", (None, "String")),
-    "has one more": (lambda rows: rows.with_columns(more=pl.lit(1)), "grpo_ecot.more", ("Int32", None)),
-    "lacks a field": (_without_topic, "grpo_ecot.extra_info.topic", (None, "String")),
-    "of another type": (lambda rows: rows.with_columns(ability=pl.lit(1)), "grpo_ecot.ability", ("Int32", "String")),
-}
+OTHER_FORMS = (
+    (lambda rows: rows.drop("ability"), "grpo_ecot.ability", (None, "String")),
+    (lambda rows: rows.with_columns(more=pl.lit(1)), "grpo_ecot.more", ("Int32", None)),
+    (_without_topic, "grpo_ecot.extra_info.topic", (None, "String")),
+    (lambda rows: rows.with_columns(ability=pl.lit(1)), "grpo_ecot.ability", ("Int32", "String")),
+)
 
 
-@pytest.mark.parametrize("form", OTHER_FORMS)
-def test_a_release_of_another_schema_differs_in_its_columns_and_not_in_its_rows(two, form):
-    change, column, pair = OTHER_FORMS[form]
-    _remade(two, "old", change)
-    difference = changes(two, "old", "v1")
-    assert difference.columns == {column: pair}
-    assert all(rows.empty for rows in difference.rows)
-    assert [rows.kept for rows in difference.rows] == [1, 1]
-    assert changes(two, "v1", "old").columns == {column: pair[::-1]}
-    assert f"| {column} | {pair[0] or '–'} | {pair[1] or '–'} |" in markdown(difference)
+def test_a_release_of_another_schema_differs_in_its_columns_and_not_in_its_rows(two):
+    for number, (change, column, pair) in enumerate(OTHER_FORMS):
+        _remade(two, f"old{number}", change)
+        difference = changes(two, f"old{number}", "v1")
+        assert difference.columns == {column: pair}
+        assert [(rows.kept, rows.empty) for rows in difference.rows] == [(1, True)] * 2, column
+        assert changes(two, "v1", f"old{number}").columns == {column: pair[::-1]}
+        assert f"| {column} | {pair[0] or '–'} | {pair[1] or '–'} |" in markdown(difference)
 
 
 def test_a_removed_set_is_listed_by_its_rows(two):
     _remade(two, "old", lambda rows: rows, into="grpo_older")
-    difference = changes(two, "old", "v1")
-    assert [(rows.config, rows.added, rows.removed) for rows in difference.rows] == [
-        ("grpo_older", 0, 1),
-        ("grpo_older", 0, 1),
-        ("grpo_ecot", 1, 0),
-        ("grpo_ecot", 1, 0),
-    ]
+    listed = [(rows.config, rows.added, rows.removed) for rows in changes(two, "old", "v1").rows]
+    assert listed == [("grpo_older", 0, 1)] * 2 + [("grpo_ecot", 1, 0)] * 2
     assert markdown(changes(two, "old", "old")).endswith("Nothing changed.\n")
     with pytest.raises(UnknownName, match="v1"):
         changes(two, "v1", "v11")

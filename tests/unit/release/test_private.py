@@ -1,11 +1,12 @@
 """Texts that may not be printed: dialogues under an agreement, words in another dress, and English that is chance."""
 
-import shutil
 from typing import Any
 
 import polars as pl
 import pytest
+from published_rows import come_back
 from release_rows import made, triplets
+from sample_rows import dialogue, unique_dialogues
 from unique_rows import post, posts
 
 from pipelines.errors import PrivateText
@@ -16,7 +17,6 @@ from pipelines.release.publish.public import require_no_private_text
 from pipelines.store import Store
 from pipelines.store.release_manifest import Finding, Source
 from pipelines.store.releases import Releases, rows_of
-from schemas.dialogues import UniqueDialogues
 from schemas.tables import TABLES
 
 SEEKER = "我最近总是睡不着觉，一想到明天要上班就心慌得厉害，不知道该怎么办才好。"
@@ -26,34 +26,22 @@ ENGLISH = "I have no answer to any question of my support group at one moment: n
 STEPS = "<emotion>情感：消极；情绪：焦虑；强度：4\n对方很着急</emotion>"
 
 
-def dialogue(dialogue_id: str, *turns: str, consent: str, lang: str = "zh") -> dict[str, Any]:
-    """A row of `unique_dialogues`; the seeker opens."""
-    schema = UniqueDialogues.polars_schema()
-    speech = dict.fromkeys(field.name for field in schema["turns"].inner.fields)
-    said = [
-        {**speech, "role": ("seeker", "supporter")[place % 2], "text": text, "origin": "human"}
-        | {"strategies": [], "source_strategies": [], "media": []}
-        for place, text in enumerate(turns)
-    ]
-    empty = {name: [] for name, kind in schema.items() if isinstance(kind, pl.List)}
-    flags = {name: False for name, kind in schema.items() if kind == pl.Boolean}
-    counts = {name: 1 for name, kind in schema.items() if kind.is_integer()}
-    source, _, source_id = dialogue_id.partition(":")
-    return {
-        **{**dict.fromkeys(schema.names()), **empty, **flags, **counts},
-        **{"dialogue_id": dialogue_id, "source": source, "source_id": source_id, "lang": lang, "turns": said},
-        **{"modality": "text", "origin": "human", "licence": "CC0-1.0", "consent": consent, "script": "simplified"},
-        **{"cluster_id": dialogue_id, "group_id": "g1", "n_chars": sum(map(len, turns)), "han_ratio": 1.0},
-    }
+TALKS = (
+    ("agreed", 1, SEEKER, SUPPORTER, {"consent": "agreement"}),
+    ("agreed", 2, ENGLISH, "I see.", {"consent": "agreement", "lang": "en"}),
+    ("ours", 1, "我想换一份工作，又怕家里人不同意。", "你在两边都很在意。", {"consent": "given"}),
+)
 
 
 @pytest.fixture
-def store(tmp_path) -> Store:
-    store = Store(tmp_path / "data")
-    agreed = dialogue("agreed:1", SEEKER, SUPPORTER, consent="agreement")
-    english = dialogue("agreed:2", ENGLISH, "I see.", consent="agreement", lang="en")
-    ours = dialogue("ours:1", "我想换一份工作，又怕家里人不同意。", "你在两边都很在意。", consent="given")
-    store.write("unique_dialogues", pl.DataFrame([agreed, english, ours], schema=UniqueDialogues.polars_schema()))
+def store(store: Store) -> Store:
+    rows = [
+        dialogue(
+            number, f"seeker: {said}", f"supporter: {reply}", source=source, dialogue_id=f"{source}:{number}", **of
+        )
+        for source, number, said, reply, of in TALKS
+    ]
+    store.write("unique_dialogues", unique_dialogues(*rows))
     store.write("unique_posts", posts(post("1", CRAWLED, consent="not_asked")))
     return store
 
@@ -83,26 +71,18 @@ def exported(tmp_path, store, *chats, **more):
     return published, {row["row_id"]: row for path in (tmp_path / "out").glob("*/*.parquet") for row in rows_of(path)}
 
 
-def came_back(tmp_path, published) -> Releases:
-    reader = Releases(tmp_path / "reader")
-    with reader.staging() as staged:
-        shutil.copytree(tmp_path / "out" / "sft_cer", staged / "sft_cer")
-        reader.publish(staged, published)
-    return reader
-
-
 def content(row, place):
     return row["messages"][place]["content"]
 
 
 def test_of_a_dialogue_under_an_agreement_the_labels_are_published_and_come_back_whole(tmp_path, store):
     asked, answer = f"求助者：{SEEKER}", f"{STEPS}<answer>{SUPPORTER}</answer>"
-    published, rows = exported(tmp_path, store, chat("agreed:1#1/1/sft_cer", asked, answer))
+    _, rows = exported(tmp_path, store, chat("agreed:1#1/1/sft_cer", asked, answer))
     (row,) = rows.values()
     assert row["withheld"]
     assert content(row, 1).startswith("求助者：⟦")
     assert content(row, 2).startswith(f"{STEPS}<answer>⟦"), "what a model wrote stays"
-    reader = came_back(tmp_path, published)
+    reader = come_back(tmp_path / "reader", tmp_path / "out")
     _, missing = restore_folder(reader, "v1", store, tmp_path / "whole")
     (whole,) = rows_of(next((tmp_path / "whole").glob("*/*.parquet")))
     assert missing == []
@@ -127,8 +107,9 @@ def test_the_last_look_sees_another_dress_and_a_text_cut_in_two(tmp_path, store)
     for place, text in enumerate(["孩子上初中以後就不愛說話了，我問他什麼他都說沒事", CRAWLED]):
         folder = tmp_path / str(place)
         made(folder, "x", {"rm_triplets": triplets(("ours:1", "train"), negative=text)})
-        with pytest.raises(PrivateText, match="ours:1"):
+        with pytest.raises(PrivateText, match="ours:1") as caught:
             require_no_private_text(folder / "releases", private)
+        assert text[:15] not in str(caught.value)
     cut = {"row_id": "ours:2", "references": [CRAWLED[:12], CRAWLED[12:24]]}
     (tmp_path / "cut").mkdir()
     pl.DataFrame([cut]).write_parquet(tmp_path / "cut" / "a.parquet")
@@ -147,9 +128,7 @@ def test_english_that_a_corpus_has_by_chance_stops_no_export(tmp_path, store):
     assert content(rows[row_id], 1).startswith("⟦")
     assert content(rows[row_id], 2) == told
     assert "see at one moment: this" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
-    assert [one.examples for one in published.findings if one.check == "x"] == [[]], (
-        "whose story stands out is not published"
-    )
+    assert [one.examples for one in published.findings if one.check == "x"] == [[]], "whose story it is: not published"
     longer = found.model_copy(update={"what": ENGLISH[:60]})
     with pytest.raises(PrivateText, match=r"README\.md, manifest\.json"):
         exported(tmp_path / "longer", store, chat("ours:1#1/1/a", "我想换工作。", "好。"), findings=[longer])
@@ -159,7 +138,7 @@ def test_a_publication_from_elsewhere_is_passed_on_as_it_came(tmp_path, store):
     """Its tables are not in this home; and rows that lack words, or have all of them, stay as they were."""
     chats = [chat("agreed:1#1/1/sft_cer", SEEKER, SUPPORTER), chat("ours:1#1/1/a", "我想换工作。", "好。")]
     published, rows = exported(tmp_path, store, *chats)
-    home = came_back(tmp_path, published).home
+    home = come_back(tmp_path / "reader", tmp_path / "out").home
     assert export(home, "v1", tmp_path / "again") == published
     again = {row["row_id"]: row for path in (tmp_path / "again").glob("*/*.parquet") for row in rows_of(path)}
     assert again == rows

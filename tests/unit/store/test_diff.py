@@ -62,7 +62,7 @@ def test_a_column_that_only_one_has_differs_on_every_common_row() -> None:
         assert found.added.height == found.removed.height == 0
 
 
-def test_versions_are_compared_by_the_key_of_their_table(store: Store) -> None:
+def test_versions_are_compared_by_the_key_of_their_table_and_partitions_one_by_one(store: Store) -> None:
     before = store.write(TABLE, groups(5))
     said = pl.when(group_id="g00001").then(pl.lit("another")).otherwise("given_at")
     after = store.write(TABLE, groups(7).with_columns(given_at=said).filter(pl.col("group_id") != "g00003"))
@@ -71,9 +71,6 @@ def test_versions_are_compared_by_the_key_of_their_table(store: Store) -> None:
     assert found.removed["group_id"].to_list() == ["g00003"]
     assert found.changed.rows() == [("g00001", ["given_at"])]
     assert store.diff(TABLE, after.version, after.version).empty
-
-
-def test_partitions_are_compared_one_by_one(store: Store) -> None:
     rows = TABLES["imported_posts"].sample(4)
     before = store.write("imported_posts", rows.head(3), partition="a b")
     after = store.write("imported_posts", rows, partition="a b")

@@ -12,18 +12,17 @@ LEFT = ROWS.filter(pl.col("group_id") != "g00007")
 
 
 @pytest.fixture
-def written(store: Store):
-    """A store with a version of which a row has to go."""
+def version(store: Store):
+    """A version of which a row has to go."""
     store.write(TABLE, groups(3, "older"))
-    return store, store.write(TABLE, ROWS, drops("p1", "p2"), code="1")
+    return store.write(TABLE, ROWS, drops("p1", "p2"), code="1")
 
 
 def erase(store, version, erasure="e1"):
     return store.erase(version, LEFT, drops("p2"), erasure=erasure, changed=3)
 
 
-def test_it_reads_as_what_is_left_under_its_name(written):
-    store, version = written
+def test_it_reads_as_what_is_left_under_its_name(store, version):
     erased = erase(store, version)
     assert (erased.version, erased.current, erased.rows, erased.dropped) == (version.version, True, 49, 1)
     assert store.read(TABLE).collect().equals(LEFT)
@@ -38,8 +37,7 @@ def test_it_reads_as_what_is_left_under_its_name(written):
     assert [one.rows for one in store.versions(TABLE)] == [3, 49]
 
 
-def test_the_same_erasure_again_changes_nothing_and_another_adds_to_it(written):
-    store, version = written
+def test_the_same_erasure_again_changes_nothing_and_another_adds_to_it(store, version):
     erased = erase(store, version)
     assert erase(store, version).manifest == erased.manifest
     twice = store.erase(erased, LEFT.head(10), drops("p2"), erasure="e2", changed=0)
@@ -47,8 +45,7 @@ def test_the_same_erasure_again_changes_nothing_and_another_adds_to_it(written):
     store.verify(twice)
 
 
-def test_rows_that_are_not_what_was_left_are_found(written):
-    store, version = written
+def test_rows_that_are_not_what_was_left_are_found(store, version):
     erased = erase(store, version)
     told = erased.manifest.erasures[0].model_copy(update={"content": "0" * 16})
     key = f"{TABLE}/{version.version}/manifest.json"
@@ -58,8 +55,7 @@ def test_rows_that_are_not_what_was_left_are_found(written):
         store.verify(store.version(TABLE))
 
 
-def test_what_is_written_again_in_full_is_there_in_full(written):
-    store, version = written
+def test_what_is_written_again_in_full_is_there_in_full(store, version):
     erase(store, version)
     again = store.write(TABLE, ROWS, drops("p1", "p2"), code="2")
     assert (again.version, again.rows, again.manifest.erasures) == (version.version, 50, [])

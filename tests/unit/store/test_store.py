@@ -36,15 +36,12 @@ def files(store: Store, version: Version, part: str = "rows") -> list[str]:
 # A version is its content
 
 
-def test_the_same_content_is_the_same_version_in_any_order_of_rows_and_columns(store: Store) -> None:
+def test_the_same_content_is_the_same_version_in_any_order_of_rows_columns_and_fields(store: Store) -> None:
     first = store.write(TABLE, groups(9), drops("p1", "p2"))
     shuffled = groups(9).sample(fraction=1, shuffle=True, seed=1).select(reversed(groups(9).columns))
     for rows in (groups(9), shuffled):
         assert store.write(TABLE, rows, drops("p2", "p1")).version == first.version
     assert store.version_ids(TABLE) == [first.version]
-
-
-def test_the_order_of_the_fields_of_a_struct_is_no_content(store: Store) -> None:
     said = TABLES["grpo_ecot"].sample(1)
     one = said.with_columns(reward_model=pl.struct(style=pl.lit("rule"), ground_truth=pl.lit("x")))
     other = said.with_columns(reward_model=pl.struct(ground_truth=pl.lit("x"), style=pl.lit("rule")))
@@ -67,12 +64,8 @@ def test_chunks_and_row_groups_are_no_content(store: Store, monkeypatch: pytest.
 
 
 def test_what_was_dropped_is_content(store: Store) -> None:
-    versions = [
-        store.write(TABLE, groups(9)),
-        store.write(TABLE, groups(9), drops("p1")),
-        store.write(TABLE, groups(9), drops("p1", reason="too_long")),
-        store.write(TABLE, groups(9), drops("p2")),
-    ]
+    contents = (drops(), drops("p1"), drops("p1", reason="too_long"), drops("p2"))
+    versions = [store.write(TABLE, groups(9), dropped) for dropped in contents]
     assert len({version.version for version in versions}) == 4
     assert [version.dropped for version in versions] == [0, 1, 1, 1]
     assert store.read_dropped(TABLE, versions[2].version).collect()["reason"].to_list() == ["too_long"]
@@ -168,21 +161,13 @@ def test_a_run_with_other_inputs_adds_a_line_and_one_with_the_same_none(store: S
         [run] = store.write(TABLE, groups(4), **told, note=note).manifest.runs
     assert run.settings == {"min": 3, "kinds": ["a", "b"]}
     assert run.note == {"file": "posts.jsonl", "at": "2026-11-21", "columns": ["a", "b"]}
-    store.write(TABLE, groups(5), parents=parents[:1])
-    store.write(TABLE, groups(5), parents=parents[1:])
-    store.write(TABLE, groups(5), parents=parents[1:], code="2")
-    version = store.write(TABLE, groups(5), parents=parents[1:], code="2", settings={"min": 3})
+    first, *others = [(parents[0], "", {}), (parents[1], "", {}), (parents[1], "2", {}), (parents[1], "2", {"min": 3})]
+    for parent, code, settings in (first, *others, first):
+        version = store.write(TABLE, groups(5), parents=[parent], code=code, settings=settings)
     assert [(run.parents["topics"], run.code, run.settings) for run in version.manifest.runs] == [
-        (parents[0].version, "", {}),
-        (parents[1].version, "", {}),
-        (parents[1].version, "2", {}),
-        (parents[1].version, "2", {"min": 3}),
-    ]
+        (parent.version, code, settings) for parent, code, settings in (*others, first)
+    ], "the last run is last"
     assert len({run.inputs for run in version.manifest.runs}) == 4
-    again = store.write(TABLE, groups(5), parents=parents[:1])
-    assert [run.parents["topics"] for run in again.manifest.runs][-1] == parents[0].version, "the last run is last"
-    assert len(again.manifest.runs) == 4
-    version = again
     assert store.pointer(TABLE).inputs == version.manifest.runs[-1].inputs
 
 
@@ -206,10 +191,10 @@ def test_a_partition_may_have_any_name(store: Store) -> None:
     assert len(list((root / "imported_posts").iterdir())) == len(ODD)
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "0123456789abcdef", "x" * 201, "/" * 67])
-def test_a_name_that_cannot_be_a_folder_is_refused(store: Store, name: str) -> None:
-    with pytest.raises(RequestError, match="cannot name a partition"):
-        store.write("imported_posts", sample("imported_posts", 1), partition=name)
+def test_a_name_that_cannot_be_a_folder_is_refused(store: Store) -> None:
+    for name in ("", ".", "..", "0123456789abcdef", "x" * 201, "/" * 67):
+        with pytest.raises(RequestError, match="cannot name a partition"):
+            store.write("imported_posts", sample("imported_posts", 1), partition=name)
     assert store.partitions("imported_posts") == []
 
 
@@ -247,41 +232,35 @@ def test_a_version_of_a_partitioned_table_needs_its_partition(store: Store) -> N
 # Requests that cannot be met
 
 
-@pytest.mark.parametrize(("table", "partition"), [(TABLE, None), ("imported_posts", None), ("imported_posts", "a")])
-def test_a_table_that_was_never_written_says_how_to_make_it(store: Store, table: str, partition: str | None) -> None:
-    for call in (store.read, store.read_dropped):
-        with pytest.raises(NoVersion, match="make one: gongqing"):
-            call(table, partition=partition)
-    assert store.current(table) == []
-    if table == TABLE or partition:
-        assert store.versions(table, partition) == []
+def test_a_table_that_was_never_written_says_how_to_make_it(store: Store) -> None:
+    for table, partition in ((TABLE, None), ("imported_posts", None), ("imported_posts", "a")):
+        for call in (store.read, store.read_dropped):
+            with pytest.raises(NoVersion, match="make one: gongqing"):
+                call(table, partition=partition)
+        assert store.current(table) == []
+    assert store.versions(TABLE) == store.versions("imported_posts", "a") == []
 
 
-INVALID = {
-    "a key twice": pl.concat([groups(3), groups(3).with_columns(given_at=pl.lit(SECRET))]),
-    "a value outside its closed set": groups(3).with_columns(split=pl.lit(SECRET)),
-    "a column less": groups(3, SECRET).drop("split"),
-    "a null": groups(3, SECRET).with_columns(split=pl.lit(None, dtype=pl.String)),
-    "a null in the key": groups(3, SECRET).with_columns(group_id=pl.lit(None, dtype=pl.String)),
-    "a query that fails": groups(3, SECRET).lazy().with_columns(split=pl.col("given_at").cast(pl.Int64)),
-    "nothing at all": pl.DataFrame(),
-}
+INVALID = (
+    pl.concat([groups(3), groups(3).with_columns(given_at=pl.lit(SECRET))]),  # a key twice
+    groups(3).with_columns(split=pl.lit(SECRET)),  # outside its closed set
+    groups(3, SECRET).drop("split"),
+    groups(3, SECRET).with_columns(split=pl.lit(None, dtype=pl.String)),
+    groups(3, SECRET).with_columns(group_id=pl.lit(None, dtype=pl.String)),
+    groups(3, SECRET).lazy().with_columns(split=pl.col("given_at").cast(pl.Int64)),  # a query that fails
+    pl.DataFrame(),
+)
 
 
-@pytest.mark.parametrize("broken", INVALID)
-def test_rows_that_break_their_schema_are_refused_and_not_quoted(store: Store, broken: str) -> None:
+def test_rows_that_break_their_schema_are_refused_and_not_quoted(store: Store) -> None:
     before = store.write(TABLE, groups(3))
-    with pytest.raises(InvalidRows, match=TABLE) as caught:
-        store.write(TABLE, INVALID[broken])
-    assert SECRET not in "".join(traceback.format_exception(caught.value))
-    assert "\n\n" not in str(caught.value)
-    assert store.versions(TABLE) == [store.version(TABLE)] == [before]
-    with pytest.raises(InvalidRows, match=r"splits \(dropped\)") as caught:
-        store.write(TABLE, groups(3), drops("p1", reason=SECRET))
-    assert SECRET not in "".join(traceback.format_exception(caught.value))
-
-
-def test_not_a_number_is_no_figure(store: Store) -> None:
+    broken = [(rows, drops(), TABLE) for rows in INVALID]
+    for rows, dropped, name in (*broken, (groups(3), drops("p1", reason=SECRET), r"splits \(dropped\)")):
+        with pytest.raises(InvalidRows, match=name) as caught:
+            store.write(TABLE, rows, dropped)
+        assert SECRET not in "".join(traceback.format_exception(caught.value))
+        assert "\n\n" not in str(caught.value)
+        assert store.versions(TABLE) == [store.version(TABLE)] == [before]
     for value in (float("nan"), float("inf")):
         with pytest.raises(InvalidRows, match="rewrite_drafts"):
             store.write("rewrite_drafts", sample("rewrite_drafts").with_columns(similarity=pl.lit(value)))
@@ -291,20 +270,16 @@ def test_not_a_number_is_no_figure(store: Store) -> None:
 
 
 def test_verifying_finds_a_file_swapped_for_another_valid_one(store: Store) -> None:
-    other = store.write(TABLE, groups(9, "other"))
-    swapped_in = Path(files(store, other)[0]).read_bytes()
-    version = store.write(TABLE, groups(9))
+    other, version = store.write(TABLE, groups(9, "other")), store.write(TABLE, groups(9))
     path = Path(files(store, version)[0])
-    manifest = path.parents[1] / "manifest.json"
-    path.write_bytes(swapped_in)
+    path.write_bytes(Path(files(store, other)[0]).read_bytes())
     with pytest.raises(DamagedVersion, match=str(path)):
         store.verify(version)
 
     # Even where the manifest was made to match: the version is its content.
-    agreed, asked = (one.manifest.files[0] for one in (other, version))
-    forged = (
-        manifest.read_text().replace(asked.sha256, agreed.sha256).replace(f": {asked.bytes},", f": {agreed.bytes},")
-    )
+    new, old = (one.manifest.files[0] for one in (other, version))
+    manifest = path.parents[1] / "manifest.json"
+    forged = manifest.read_text().replace(old.sha256, new.sha256).replace(f": {old.bytes},", f": {new.bytes},")
     manifest.write_text(forged)
     assert store.read(TABLE).collect().height == 9
     with pytest.raises(DamagedVersion, match=f"are those of version {other.version}: remove this folder first"):

@@ -6,7 +6,7 @@ from planted_home import planted_home
 from released_rows import few_rows
 from unique_rows import post
 
-from pipelines.release.assemble import CHECKS, STRICT, findings
+from pipelines.release.assemble import CHECKS, findings
 from pipelines.release.checks.no_model import ancestors, not_from_a_model, unjudged
 from pipelines.release.checks.released import Released
 from pipelines.settings import Settings
@@ -48,19 +48,14 @@ DOUBTED = post(1, "最近我和室友吵架了，晚上睡不着觉", doubts=["n
 CLEAR = post(2, "我很难过，不知道怎么办才好")
 
 
-def test_prompts_that_no_model_has_judged_are_counted():
-    (found,) = unjudged(few_rows(DOUBTED, CLEAR, split_of={"g1": "train"}))
+def test_prompts_that_no_model_has_judged_are_counted_and_strict_refuses_them(monkeypatch):
+    rows = few_rows(DOUBTED, CLEAR, split_of={"g1": "train"})
+    (found,) = unjudged(rows)
     assert (found.count, found.severity, found.examples) == (1, "warn", ["s:1"])
     assert not list(unjudged(few_rows(CLEAR, split_of={"g1": "train"})))
-
-
-@pytest.mark.parametrize(("strict", "severity"), [(False, "warn"), (True, "refuse")])
-def test_strict_refuses_them(strict, severity, monkeypatch):
     assert unjudged in CHECKS
-    assert STRICT == ("unjudged",)
     monkeypatch.setattr("pipelines.release.assemble.CHECKS", (unjudged,))
-    (found,) = findings(few_rows(DOUBTED, split_of={"g1": "train"}), strict=strict)
-    assert found.severity == severity
+    assert [one.severity for strict in (False, True) for one in findings(rows, strict=strict)] == ["warn", "refuse"]
 
 
 def test_a_table_comes_from_its_parents_and_theirs(released):

@@ -3,7 +3,6 @@
 import json
 
 import polars as pl
-import pytest
 
 from pipelines.release.checks.texts import answers_alone, folded, texts_of
 from pipelines.trainsets.warm_starts import transcript
@@ -16,7 +15,6 @@ def _chat(config, *messages):
 
 
 SYSTEM = {"role": "system", "content": "你是倾听者"}
-ASKED = {"role": "user", "content": "我好累"}
 REPLY = {"role": "assistant", "content": "<cer_think>想</cer_think><answer>辛苦了</answer>"}
 
 
@@ -24,33 +22,23 @@ def test_a_history_in_one_message_is_read_turn_by_turn():
     said = (("seeker", "我好累\n真的"), ("supporter", "抱抱"), ("seeker", "嗯"))
     history = [{"role": role, "text": words} for role, words in said]
     told = _chat("sft_cer", SYSTEM, {"role": "user", "content": transcript(history, "zh")}, REPLY)
-    assert told.filter(pl.col("part") != "model").select("part", "place", "text").rows() == [
-        ("seeker", 0, "我好累\n真的"),
-        ("supporter", 0, "抱抱"),
-        ("seeker", 1, "嗯"),
-    ]
+    read = told.filter(pl.col("part") != "model").select("part", "place", "text").rows()
+    assert read == [("seeker", 0, "我好累\n真的"), ("supporter", 0, "抱抱"), ("seeker", 1, "嗯")]
 
 
 def test_the_answer_that_a_chain_leads_to_is_an_answer():
-    told = _chat("sft_coe", SYSTEM, ASKED, {"role": "assistant", "content": "<L1>想</L1><answer>我也这样过</answer>"})
-    assert told.select("part", "text").rows()[1:] == [
-        ("model", "<L1>想</L1><answer>我也这样过</answer>"),
-        ("answer", "我也这样过"),
-    ]
+    chain = "<L1>想</L1><answer>我也这样过</answer>"
+    told = _chat("sft_coe", SYSTEM, {"role": "user", "content": "我好累"}, {"role": "assistant", "content": chain})
+    assert told.select("part", "text").rows()[1:] == [("model", chain), ("answer", "我也这样过")]
 
 
 def test_a_triplet_has_three_texts_and_a_generic_negative_has_no_speaker():
     row = {"split": "train", "query": "问", "positive": "答", "negative": "加油", "variant": "none"}
     rows = [row | {"row_id": kind, "kind": kind} for kind in ("generic", "other_answer")]
     told = texts_of("rm_triplets", pl.DataFrame(rows, schema=TABLES["rm_triplets"].polars_schema()))
-    assert told.sort("row_id", "text").select("row_id", "part", "text").rows() == [
-        ("generic", "generic", "加油"),
-        ("generic", "answer", "答"),
-        ("generic", "seeker", "问"),
-        ("other_answer", "answer", "加油"),
-        ("other_answer", "answer", "答"),
-        ("other_answer", "seeker", "问"),
-    ]
+    parts = {kind: told.filter(row_id=kind).sort("text")["part"].to_list() for kind in ("generic", "other_answer")}
+    assert parts == {"generic": ["generic", "answer", "seeker"], "other_answer": ["answer", "answer", "seeker"]}
+    assert told.filter(row_id="generic").sort("text")["text"].to_list() == ["加油", "答", "问"]
 
 
 def test_every_text_of_a_prompt_set_is_there_but_the_system_prompt(sample_store):
@@ -77,22 +65,16 @@ def test_the_input_of_a_judge_is_read_by_turn_with_its_speaker():
     dialogue = [{"role": "seeker", "text": "只看一行line？"}, {"role": "supporter", "text": "嗯"}]
     asked = json.dumps({"dialogue": dialogue, "A": "好", "B": "行"}, ensure_ascii=False)
     told = _chat("rm_outcome", SYSTEM, {"role": "user", "content": asked}, REPLY)
-    assert told.select("part", "text").rows()[:3] == [
-        ("seeker", "只看一行line？"),
-        ("supporter", "嗯"),
-        ("judged", "好\n行"),
-    ]
+    read = told.select("part", "text").rows()[:3]
+    assert read == [("seeker", "只看一行line？"), ("supporter", "嗯"), ("judged", "好\n行")]
+    for other in ("我好累", "3", "[1]", '{"dialogue": [{"text": "嗯"}]}', '{"dialogue": 3}'):
+        told = _chat("rm_outcome", SYSTEM, {"role": "user", "content": other}, REPLY)
+        assert told.select("part", "text").row(0) == ("judged", other), "not what judges of ours are shown"
 
 
-@pytest.mark.parametrize("asked", ["我好累", "3", "[1]", '{"dialogue": [{"text": "嗯"}]}', '{"dialogue": 3}'])
-def test_what_no_judge_of_ours_is_shown_is_read_as_it_stands(asked):
-    told = _chat("rm_outcome", SYSTEM, {"role": "user", "content": asked}, REPLY)
-    assert told.select("part", "text").row(0) == ("judged", asked)
-
-
-@pytest.mark.parametrize("other", ["我今天很累我想休息", "我今天，很累！😭我想休息……", "我 今天很累,我想休息~"])
-def test_two_texts_are_compared_without_marks_and_in_one_script(other):
-    texts = pl.DataFrame({"text": ["我今天很累。我想休息。", other, "「我今天很累」，我想休息"]})
+def test_two_texts_are_compared_without_marks_and_in_one_script():
+    alike = ["我今天很累我想休息", "我今天，很累！😭我想休息……", "我 今天很累,我想休息~"]
+    texts = pl.DataFrame({"text": ["我今天很累。我想休息。", *alike, "「我今天很累」，我想休息"]})
     assert texts.select(folded(pl.col("text"))).to_series().unique().to_list() == ["我今天很累我想休息"]
     scripts = pl.DataFrame({"text": ["這裡沒有人聽我說話", "这里没有人听我说话"]})
     assert scripts.select(folded(pl.col("text"))).to_series().n_unique() == 1

@@ -1,15 +1,17 @@
-"""Unmanaged files in a home: which of them still hold erased text."""
+"""Unmanaged files in a home that still hold erased text; and Dagster's databases, where one cannot be cleaned."""
 
 import gzip
 import json
 import sqlite3
 import zipfile
+from pathlib import Path
 
 import polars as pl
 import pytest
 import zstandard
 
-from pipelines.operations.erase.files import unmanaged_traces
+from pipelines.errors import Busy, StorageFull
+from pipelines.operations.erase.files import scrub_database, unmanaged_traces
 from pipelines.operations.erase.rows import ErasedIds
 from pipelines.operations.erase.traces import Scrub, TextTraces
 
@@ -22,8 +24,8 @@ def scrub() -> Scrub:
     return Scrub(TextTraces.of([TEXT]), ErasedIds(["s:1"]), lambda _: "erased")
 
 
-def write_all(folder) -> None:
-    """The text, or its id, in files of every kind."""
+def test_a_file_with_a_trace_is_named_however_it_is_packed_and_left_alone(tmp_path, scrub):
+    folder = tmp_path / "out"
     folder.mkdir()
     (folder / "text.md").write_text(f"# notes\n{TEXT}\n", encoding="utf-8")
     pl.DataFrame({"column": [[TEXT]]}).write_parquet(folder / "table.parquet")
@@ -36,11 +38,7 @@ def write_all(folder) -> None:
         database.execute("CREATE TABLE task (text TEXT)")
         database.execute("INSERT INTO task VALUES (?)", (TEXT,))
     database.close()
-
-
-def test_a_file_with_a_trace_is_named_however_it_is_packed_and_left_alone(tmp_path, scrub):
-    write_all(tmp_path / "out")
-    before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    before = {path: path.read_bytes() for path in folder.iterdir()}
     assert unmanaged_traces(tmp_path, scrub) == sorted(f"out/{path.name}" for path in before)
     assert len(before) == 7
     assert {path: path.read_bytes() for path in before} == before
@@ -59,3 +57,35 @@ def test_what_the_erasure_covers_itself_is_not_searched(tmp_path, scrub):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(TEXT, encoding="utf-8")
     assert unmanaged_traces(tmp_path, scrub) == ["out/data/a.md"]
+
+
+def database(path: Path, rows: int) -> None:
+    with sqlite3.connect(path) as made:
+        made.execute("CREATE TABLE event_logs (event TEXT)")
+        made.executemany("INSERT INTO event_logs VALUES (?)", [(TEXT + "。" * 400,)] * rows)
+    made.close()
+
+
+@pytest.mark.drill("disk")
+def test_a_full_disk_is_named_and_the_same_call_then_finishes(small_disk, scrub):
+    path = small_disk / "index.db"
+    database(path, 40)
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(256 * 1024 - path.stat().st_size - 4096 * 2))
+    with pytest.raises(StorageFull, match="room"):
+        scrub_database(path, scrub)
+    filler.unlink()
+    scrub_database(path, scrub)
+    assert TEXT.encode() not in path.read_bytes()
+
+
+@pytest.mark.drill("race")
+def test_a_database_that_another_process_writes_is_busy(tmp_path, monkeypatch, scrub):
+    monkeypatch.setattr("pipelines.operations.erase.files._PATIENCE", 0.01)
+    path = tmp_path / "index.db"
+    database(path, 1)
+    with sqlite3.connect(path, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Busy, match="end Dagster's web UI"):
+            scrub_database(path, scrub)
+    other.close()
