@@ -47,7 +47,6 @@ class Server:
         """The aiohttp application."""
         app = web.Application(middlewares=[self._remembering], client_max_size=1 << 30)
         for method, path, handler in (
-            ("GET", "/api/whoami-v2", self._who),
             ("POST", "/api/repos/create", self._create),
             ("POST", "/api/validate-yaml", self._validate),
             ("GET", _API, self._info),
@@ -92,21 +91,13 @@ class Server:
         told["status"] = response.status
         return response
 
-    async def _who(self, _: web.Request) -> web.Response:
-        access = {"displayName": "invented", "role": "write", "createdAt": _WHEN}
-        return web.json_response(
-            {"type": "user", "id": "1", "name": "me", "fullname": "me", "isPro": False, "orgs": []}
-            | {"auth": {"type": "access_token", "accessToken": access}}
-        )
-
     async def _create(self, request: web.Request) -> web.Response:
         asked = await request.json()
-        name = f"{asked.get('organization') or 'me'}/{asked['name']}"
-        private = bool(asked.get("private")) or asked.get("visibility") == "private"
+        name, private = f"{asked['organization']}/{asked['name']}", asked.get("visibility") == "private"
         answer = {"url": f"{_origin(request)}/datasets/{name}", "name": name, "id": "invented"}
         if name in self.repositories.by_name:
             return web.json_response({"error": "You already created this dataset repo", **answer}, status=409)
-        self.repositories.create(name, private=private)
+        self.repositories.create(name, private=private or bool(asked.get("private")))
         return web.json_response(answer)
 
     async def _validate(self, _: web.Request) -> web.Response:

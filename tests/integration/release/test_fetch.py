@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.errors import HubError, RequestError
+from pipelines.release.publish.client import require_repo
 from pipelines.release.publish.fetch import read_manifest, require_rows
 from pipelines.store.release_manifest import Shard
 
@@ -90,3 +91,12 @@ def test_a_file_that_is_not_as_the_manifest_says_is_refused(shard):
     path.write_bytes(b"PAR1" + bytes(100) + b"PAR1")
     with pytest.raises(HubError, match="no readable Parquet"):
         require_rows(path, entry, "me/x")
+
+
+def test_owner_and_name_are_a_repository_and_nothing_else_is():
+    """Half a name neither: the client would make a data set of it under whoever owns the token."""
+    for repo in ("me/empathy", "some-lab/CER_1.0", "a/b"):
+        require_repo(repo)
+    for repo in ("empathy", "me/a b", "../../x", "a/b/c", "me/", "/x", "me/x--y", "me/x..y", "me/x.", "-me/x", "我/x"):
+        with pytest.raises(RequestError, match="cannot name a data set"):
+            require_repo(repo)

@@ -1,17 +1,22 @@
-"""Where a released row comes from, and sets without a row."""
+"""Where a released row comes from, sets without a row, and the prompts that a release says were used."""
 
 import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from released_rows import few_rows
 
 from pipelines.errors import ReleaseRefused
+from pipelines.judge.turns import system_prompt
 from pipelines.operations.release import release
+from pipelines.release.assemble import used_prompts
 from pipelines.release.checks.released import CONFIGS, EXAMPLES, Released, empty, finding, origin, pinned
 from pipelines.settings import Settings
 from pipelines.store import Store
+from pipelines.trainsets.prompt_sets import cer_system_prompt, coe_system_prompt
 from schemas.tables import AFTER_RELEASE, PARTITIONED, TABLES
 
 KNOWN = {"s:1", "s:12", "s:a/b", "smile:7", "set:x-1"}
@@ -88,3 +93,29 @@ def test_what_is_made_of_a_release_is_pinned_by_none(tmp_path):
     for table in sorted(AFTER_RELEASE):
         store.write(table, TABLES[table].create_empty(), partition="a run" if table in PARTITIONED else None)
     assert pinned(store) == ({}, [])
+
+
+def test_every_set_names_the_prompt_that_it_is_taught_under(labelled_store):
+    told = used_prompts(Released(Path(), labelled_store, pinned(labelled_store)[0], Settings()))
+    judges = ("rm_process", "rm_outcome", "rm_unified")
+    taught = [coe_system_prompt(), cer_system_prompt("zh"), *(system_prompt(judge, "zh") for judge in judges)]
+    assert {prompt.id: prompt.name for prompt in taught}.items() <= told.items()
+    assert {"ecot", "annotate.emotions", "rewrite.judge.zh"} <= told.keys()
+    assert all(name.startswith(f"{prompt}@") for prompt, name in told.items())
+
+
+def test_versions_of_one_prompt_stand_side_by_side_and_an_unknown_text_by_its_digest():
+    class Pinned:
+        table = "sft_coe"
+
+    def chat(text):
+        said = [{"role": "system", "content": text}, {"role": "user", "content": "问"}]
+        return {"row_id": text[:4], "split": "train", "variant": "none", "messages": said}
+
+    rows = [chat(coe_system_prompt().text), chat("你是倾听者"), chat("你是另一位倾听者")]
+    chats = pl.DataFrame(rows, schema=TABLES["sft_coe"].polars_schema())
+    released = few_rows(split_of={"g1": "train"}, sft_coe=chats)
+    object.__setattr__(released, "pins", {"sft_coe": Pinned()})
+    told = used_prompts(released)
+    assert told["coe"] == coe_system_prompt().name
+    assert len(told["sft_coe"].split(", ")) == 2
