@@ -22,10 +22,8 @@ def documents(folder: Path) -> Iterator[tuple[Path, str]]:
             yield path, _plain(content)
             if path.suffix == ".parquet":
                 yield path, json.dumps(pq.read_table(path).to_pylist(), ensure_ascii=False, default=str)
-            for at in _at(content, b"\x28\xb5\x2f\xfd"):
-                yield path, _plain(_unpacked(zstandard.ZstdDecompressor().decompressobj(), content[at:]))
-            for at in _at(content, b"\x1f\x8b\x08"):
-                yield path, _plain(_unpacked(zlib.decompressobj(31), content[at:]))
+            for found in re.finditer(rb"\x28\xb5\x2f\xfd|\x1f\x8b\x08", content):  # zstd, gzip
+                yield path, _unpacked(content[found.start() :], 31)
             if content.startswith(b"SQLite format 3\0"):
                 yield from ((path, cell) for cell in _cells(path))
 
@@ -35,16 +33,14 @@ def _plain(content: bytes) -> str:
     return text + re.sub(r"\\+u([0-9a-f]{4})", lambda code: chr(int(code[1], 16)), text)
 
 
-def _at(content: bytes, magic: bytes) -> Iterator[int]:
-    return (found.start() for found in re.finditer(re.escape(magic), content))
-
-
-def _unpacked(unpacker: Any, content: bytes) -> bytes:
+def _unpacked(content: bytes, window: int = zlib.MAX_WBITS) -> str:
     """As much as there is before it goes wrong."""
+    is_zstd = content.startswith(b"\x28\xb5\x2f\xfd")
+    unpacker = zstandard.ZstdDecompressor().decompressobj() if is_zstd else zlib.decompressobj(window)
     try:
-        return bytes(unpacker.decompress(content[: 1 << 22]))
+        return _plain(unpacker.decompress(content[: 1 << 22]))
     except (zstandard.ZstdError, zlib.error):
-        return b""
+        return ""
 
 
 def _cells(path: Path) -> Iterator[str]:
@@ -53,8 +49,7 @@ def _cells(path: Path) -> Iterator[str]:
             for row in database.execute(f'SELECT * FROM "{table}"'):
                 for cell in row:
                     if isinstance(cell, bytes):
-                        for unpacker in (zlib.decompressobj(), zstandard.ZstdDecompressor().decompressobj()):
-                            yield _plain(_unpacked(unpacker, cell))
+                        yield _unpacked(cell)
     database.close()
 
 

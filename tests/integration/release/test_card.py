@@ -3,11 +3,10 @@
 import re
 from collections import Counter
 
-import polars as pl
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from published_rows import NAME, make_release, training_sets
+from published_rows import NAME
 
 from pipelines.operations.paper_tables import e_table_1, m_table_1
 from pipelines.release.publish.card import card, is_sensitive, licences
@@ -15,7 +14,6 @@ from pipelines.release.publish.folder import export_folder
 from pipelines.release.publish.measures import Measures, measure
 from pipelines.settings import ROOT
 from pipelines.store.release_manifest import Finding, Source
-from pipelines.store.releases import Releases
 from schemas.tables import TABLES
 
 REPO = "me/empathy"
@@ -89,16 +87,6 @@ def test_one_licence_is_named_as_the_hub_names_it(mixed, exported):
         one = Source(name="x", licence=licence, consent="given", lineage=["y"], rows=1, collected="imported 2026-11-22")
         assert f"license: {name}\n" in again(mixed, exported, sources=[one])
         assert bool(licences(exported[0].model_copy(update={"sources": [one]}))) == (name == "other")
-
-
-def test_its_numbers_are_of_the_rows_that_are_published(mixed, tmp_path):
-    sets = training_sets(mixed.store)
-    gone = sets["sft_coe"].head(1).with_columns(row_id=pl.lit("gone:1/1"))
-    make_release(tmp_path, mixed.store, {"sft_coe": pl.concat([sets["sft_coe"], gone])})
-    published = export_folder(Releases(tmp_path), NAME, mixed.store, tmp_path / "out")
-    rows, text = sets["sft_coe"].height, (tmp_path / "out" / "README.md").read_text("utf-8")
-    assert published.rows("sft_coe") == sum(source.rows for source in published.sources) == rows
-    assert f"{rows:,} rows in 1 configs; by language: zh {rows:,}." in text
 
 
 def test_every_column_is_described_in_the_words_of_the_schemas(text, exported):
