@@ -35,9 +35,6 @@ def first(clean_home) -> Release:
     return release(clean_home, "v1", settings=Settings())
 
 
-# --- what is planted
-
-
 class Plants:
     """Everything that a release must refuse, planted in the rows of one home; each tells which row it is in."""
 
@@ -129,9 +126,6 @@ def test_findings_hold_no_text(refused):
     assert not any(run in said for run in runs)
 
 
-# --- what is whole
-
-
 def test_a_clean_home_is_released_read_only_and_says_where_its_rows_come_from(clean_home, first):
     store = Store(clean_home / "data")
     assert set(first.configs) >= {"grpo_ecot", "grpo_coe", "grpo_cer"}
@@ -163,9 +157,6 @@ def test_the_same_content_is_the_same_release_and_under_another_name_the_same_by
     assert other.configs == first.configs
     assert Releases(clean_home).names()[:1] == ["v1"]
     assert Releases(clean_home).current() == other
-
-
-# --- what is asked for wrongly, and what stands in the way
 
 
 def test_a_wrong_name_and_a_check_that_nobody_may_allow_are_refused_first(clean_home):

@@ -33,9 +33,6 @@ def files(store: Store, version: Version, part: str = "rows") -> list[str]:
     return [store.storage.uri(f"{prefix}/{file.path}") for file in version.manifest.files if part in file.path]
 
 
-# A version is its content
-
-
 def test_the_same_content_is_the_same_version_in_any_order_of_rows_columns_and_fields(store: Store) -> None:
     first = store.write(TABLE, groups(9), drops("p1", "p2"))
     shuffled = groups(9).sample(fraction=1, shuffle=True, seed=1).select(reversed(groups(9).columns))
@@ -72,9 +69,6 @@ def test_what_was_dropped_is_content(store: Store) -> None:
     assert store.read_dropped(TABLE, versions[0].version).collect().schema == Dropped.polars_schema()
     assert versions[2].manifest.reasons == {"post: too_long": 1}
     assert [versions[2].manifest.dropped_for(reason) for reason in ("too_long", "long")] == [1, 0]
-
-
-# What was written is what is read
 
 
 def test_every_table_reads_back_as_it_was_written_and_may_be_empty(store: Store) -> None:
@@ -123,9 +117,6 @@ def test_versions_are_listed_in_the_order_in_which_they_were_made_and_stay_reada
         assert_frame_equal(store.read(TABLE, version[:6]).collect(), groups(n))
 
 
-# Promoting
-
-
 def test_promoting_moves_the_pointer_back_until_the_next_write(store: Store) -> None:
     first = store.write(TABLE, groups(5), code="1")
     store.write(TABLE, groups(5, "second"), code="2")
@@ -150,9 +141,6 @@ def test_a_version_that_is_not_there_and_a_beginning_of_two_cannot_be_named(stor
                 call(TABLE, named)
 
 
-# Runs
-
-
 def test_a_run_with_other_inputs_adds_a_line_and_one_with_the_same_none(store: Store) -> None:
     parents = [store.write("topics", sample("topics", n)) for n in (3, 4)]
     told = {"parents": parents, "code": "1", "settings": {"min": 3, "kinds": ("a", "b")}}
@@ -170,8 +158,6 @@ def test_a_run_with_other_inputs_adds_a_line_and_one_with_the_same_none(store: S
     assert len({run.inputs for run in version.manifest.runs}) == 4
     assert store.pointer(TABLE).inputs == version.manifest.runs[-1].inputs
 
-
-# Partitions
 
 ODD = ["a b", "a/b", "../up", "...", ".hidden", "a|b", "100%", "%2F", "知乎·心理", "current.json", "rows", "x" * 200]
 
@@ -229,9 +215,6 @@ def test_a_version_of_a_partitioned_table_needs_its_partition(store: Store) -> N
         store.read("uniqe_posts")
 
 
-# Requests that cannot be met
-
-
 def test_a_table_that_was_never_written_says_how_to_make_it(store: Store) -> None:
     for table, partition in ((TABLE, None), ("imported_posts", None), ("imported_posts", "a")):
         for call in (store.read, store.read_dropped):
@@ -264,9 +247,6 @@ def test_rows_that_break_their_schema_are_refused_and_not_quoted(store: Store) -
     for value in (float("nan"), float("inf")):
         with pytest.raises(InvalidRows, match="rewrite_drafts"):
             store.write("rewrite_drafts", sample("rewrite_drafts").with_columns(similarity=pl.lit(value)))
-
-
-# Verifying
 
 
 def test_verifying_finds_a_file_swapped_for_another_valid_one(store: Store) -> None:
