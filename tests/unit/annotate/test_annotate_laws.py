@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 import dataframely as dy
 import polars as pl
 import pytest
+from accounted import accounted
 from annotate_rows import RISK, answer, dialogue, dialogues, good, post, posts, rounds, sampled_round, splits
 from scripted import Scripted
 
 from pipelines.annotate import cer, coe, coherence, ecot, emotions, topics
 from pipelines.llm.questions import REASONS, Question
 from pipelines.llm.tasks import Plan, Result
-from pipelines.store.reconciliation import reconcile, require_balance
 from schemas.dialogues import UniqueDialogues
 from schemas.ids import unit_interval
 from schemas.posts import UniquePosts
-from schemas.table import Dropped, Table
+from schemas.table import Table
 from schemas.tables import TABLES
 from schemas.training import SampledTurns
 
@@ -71,10 +71,8 @@ def unreliable(question: Question[Any]) -> Any:
 
 def made(name: str, frame: pl.DataFrame, answers: Callable[[Question[Any]], Any] = good) -> Result:
     plan = TASKS[name].plan(frame)
-    kept, dropped = plan.finish(Scripted(answers).ask(plan.questions))
-    require_balance(name, [reconcile(unit, [frame], kept, dropped) for unit in TASKS[name].units])
-    assert TABLES[name].is_valid(kept), TABLES[name].filter(kept)[1].counts()
-    assert Dropped.is_valid(dropped)
+    made = plan.finish(Scripted(answers).ask(plan.questions))
+    kept, dropped = accounted(name, TASKS[name].units, [frame], made)
     assert set(plan.dropped.rows()) <= set(dropped.rows())
     return kept, dropped
 

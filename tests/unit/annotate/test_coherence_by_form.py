@@ -1,14 +1,14 @@
 """`coherent_dialogues` without a model: what has the form of a dialogue stays, and says that nobody has judged it."""
 
 import polars as pl
+from accounted import accounted
 from hypothesis import given
 from hypothesis import strategies as st
 from sample_rows import dialogue, unique_dialogues
 
 from pipelines.annotate.coherence import keep_structured, plan_coherent_dialogues
-from pipelines.store.reconciliation import reconcile, require_balance
 from schemas.dialogues import CoherentDialogues
-from schemas.table import NO_MODEL, Dropped
+from schemas.table import NO_MODEL
 
 LONG = "最近总是睡不着，白天也提不起精神，不知道该怎么办才好。"
 WELL = ("seeker: 我睡不着", "supporter: 多久了？", "seeker: 一个月", "supporter: 辛苦了")
@@ -45,8 +45,5 @@ turns = st.lists(st.builds("{}: {}".format, st.sampled_from(["seeker", "supporte
 @given(st.lists(turns, min_size=1, max_size=4))
 def test_every_dialogue_is_kept_or_dropped(said):
     frame = unique_dialogues(*(dialogue(n, *turns) for n, turns in enumerate(said)))
-    kept, dropped = keep_structured(frame)
-    assert CoherentDialogues.is_valid(kept)
-    assert Dropped.is_valid(dropped)
-    require_balance("coherent_dialogues", [reconcile("dialogue", [frame], kept, dropped)])
+    kept, _ = accounted("coherent_dialogues", ("dialogue",), [frame], keep_structured(frame))
     assert kept.select(frame.columns).equals(frame.filter(pl.col("dialogue_id").is_in(kept["dialogue_id"].implode())))

@@ -105,10 +105,7 @@ def test_more_than_four_lines_of_five_make_a_copy():
         before = [f"我第{n}次跟他说这件事情的时候" for n in range(lines)]
         after = [f"{text}。" if n < same else f"我又跟他讲了，{n}" for n, text in enumerate(before)]
         assert copied(list(zip(before, after, strict=True))) == (f"{same} of {lines} lines" if is_copy else None)
-
-
-def test_short_lines_do_not_count_beside_long_ones():
-    """嗯 and 好的 have hardly another wording."""
+    # Short lines do not count beside long ones: 嗯 and 好的 have hardly another wording.
     pairs = [("嗯", "嗯"), ("好的", "好的"), ("是的", "是的"), ("我最近一直睡不着觉", "最近我总也睡不好")]
     assert copied(pairs) is None
     assert copied(pairs[:3]) == "3 of 3 lines"

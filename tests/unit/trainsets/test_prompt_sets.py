@@ -10,17 +10,16 @@ import polars as pl
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
+from accounted import accounted
 from scipy.stats import chisquare
 from unique_rows import RISK, answer, post, posts, rounds, sampled_round, splits
 
 from pipelines.settings import Prompts
 from pipelines.store import Store
-from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.trainsets.prompt_sets import cer_prompts, cer_system_prompt, coe_prompts, draw_reference, ecot_prompts
 from schemas.ids import stable_int
 from schemas.labels import SPLITS
 from schemas.posts import UniquePosts
-from schemas.table import Dropped
 from schemas.tables import TABLES
 from schemas.training import SampledTurns
 
@@ -45,11 +44,7 @@ def made(name: str, *changes: dict[str, Any], settings: Prompts | None = None) -
     """The set `name` of one row for each of `changes` (or of its plain row)."""
     make, framed, row, unit = SETS[name]
     frame = framed(*(row | change for change in changes or ({},)))
-    kept, dropped = make(frame, TRAIN, settings)
-    require_balance(name, [reconcile(unit, [frame], kept, dropped)])
-    assert TABLES[name].is_valid(kept)
-    assert Dropped.is_valid(dropped)
-    return kept, dropped
+    return accounted(name, (unit,), [frame], make(frame, TRAIN, settings))
 
 
 def only(name: str, change: dict[str, Any] | None = None, settings: Prompts | None = None) -> dict[str, Any]:
@@ -232,10 +227,7 @@ def test_whatever_the_schemas_allow_is_accounted_for(seed: int):
         before = frame.clone()
         # `history` may end with anybody in a sample, in the real table only with the seeker.
         for chosen in (Prompts(), Prompts(allow_risk=True, max_tokens=10**6, max_tokens_cer=10**6)):
-            kept, dropped = make(frame, TRAIN, chosen)
-            require_balance(name, [reconcile(unit, [frame], kept, dropped)])
-            assert Dropped.is_valid(dropped)
-            assert kept["row_id"].is_unique().all()
+            kept, _ = accounted(name, (unit,), [frame], make(frame, TRAIN, chosen))
         assert kept.height > 0
         assert frame.equals(before)
 

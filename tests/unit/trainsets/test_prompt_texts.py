@@ -12,14 +12,14 @@ from pipelines.llm.prompts import Prompt, load
 from pipelines.trainsets import prompt_sets
 from pipelines.trainsets.prompt_sets import cer_system_prompt
 from schemas.labels import ANSWERABLE_STRATEGIES, SENTIMENTS, STAGES
-from schemas.reasoning import CER_TAGS, COE_TAGS, ECOT_TAGS, Cer, Coe, Ecot, Reasoning
+from schemas.reasoning import CER_TAGS, COE_TAGS, ECOT_TAGS, Cer, Coe
 
 FOLDER = Path(prompt_sets.__file__).parent / "prompts"
-PROMPTS: dict[str, tuple[Prompt, type[Reasoning], tuple[str, ...]]] = {
-    "ecot": (load(FOLDER / "ecot.md"), Ecot, ECOT_TAGS),
-    "coe": (load(FOLDER / "coe.md"), Coe, COE_TAGS),
-    "cer.zh": (cer_system_prompt("zh"), Cer, CER_TAGS),
-    "cer.en": (cer_system_prompt("en"), Cer, CER_TAGS),
+PROMPTS: dict[str, tuple[Prompt, tuple[str, ...]]] = {
+    "ecot": (load(FOLDER / "ecot.md"), ECOT_TAGS),
+    "coe": (load(FOLDER / "coe.md"), COE_TAGS),
+    "cer.zh": (cer_system_prompt("zh"), CER_TAGS),
+    "cer.en": (cer_system_prompt("en"), CER_TAGS),
 }
 
 COE = Coe(L1="委屈", L2="觉得都怪自己", L3="想被认可", L4="先倾听", answer="抱抱你。\n慢慢来。")
@@ -76,7 +76,7 @@ def test_every_combination_of_labels_that_the_prompt_offers_is_read(lang: str):
 
 
 def test_the_prompt_uses_no_tag_of_another_format_says_what_to_do_in_danger_and_forbids_diagnoses():
-    for prompt, _, names in PROMPTS.values():
+    for prompt, names in PROMPTS.values():
         assert set(re.findall(r"</?(\w+)>", prompt.text)) == set(names)  # above all not Qwen3's own <think>
         assert "$" not in prompt.text
         chinese, english = len(re.findall(r"[\u4e00-\u9fff]", prompt.text)), prompt.id == "cer.en"

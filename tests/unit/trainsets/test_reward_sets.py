@@ -5,15 +5,13 @@ from collections import Counter
 
 import polars as pl
 import pytest
+from accounted import accounted
 from labelled_rows import REFERENCE, RESPONSE, candidate, label, tables, variant
 
 from pipelines.judge.turns import STEPS, as_preference, read_choice, read_step, reference_first, system_prompt
 from pipelines.rewrite.scripts import label_id
-from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.trainsets.labelled import labelled
 from pipelines.trainsets.reward_sets import reward_samples
-from schemas.table import Dropped
-from schemas.tables import TABLES
 
 SETS = ("rm_process", "rm_outcome", "rm_unified")
 each_set = pytest.mark.parametrize("name", SETS)
@@ -23,11 +21,8 @@ SAID = label(ONE, right="TFT", preference="first")
 
 def made(name, *arguments, seed=0, **split_of):
     found = tables(*arguments, **split_of)
-    kept, dropped = reward_samples(name, *labelled(**found), seed)
-    require_balance(name, [reconcile("candidate", [found["labels"], found["rewritten"]], kept, dropped)])
-    assert TABLES[name].is_valid(kept)
-    assert Dropped.is_valid(dropped)
-    return kept, dropped
+    parents = [found["labels"], found["rewritten"]]
+    return accounted(name, ("candidate",), parents, reward_samples(name, *labelled(**found), seed))
 
 
 def verdicts(messages):

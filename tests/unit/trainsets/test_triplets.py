@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
+from accounted import accounted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from unique_rows import RISK, answer, post, posts, splits
@@ -11,12 +12,9 @@ from unique_rows import RISK, answer, post, posts, splits
 from pipelines.llm.tasks import rows as framed
 from pipelines.settings import Training
 from pipelines.split.eligible import draw_reference
-from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.trainsets.triplets import triplets
 from schemas.annotations import Emotions, Topics
 from schemas.labels import NEGATIVES, SENTIMENT_OF
-from schemas.table import Dropped
-from schemas.training import RmTriplets
 
 PROVENANCE = {"provider": "openai", "model_asked": "m", "prompt_version": "p", "request_key": "k"}
 FEELINGS = ("care", "sadness", "confusion")  # one of each sentiment
@@ -44,11 +42,7 @@ def made(rows: Iterable[dict[str, Any]], split_of: Any = None, **more: Any) -> t
     frame = posts(*rows)
     table = splits(**(dict.fromkeys(frame["group_id"], "train") | (split_of or {})))
     more = {"topics": Topics.create_empty(), "emotions": emotions(frame), "settings": SETTINGS} | more
-    kept, dropped = triplets(frame, table, **more)
-    require_balance("rm_triplets", [reconcile("post", [frame], kept, dropped)])
-    assert RmTriplets.is_valid(kept)
-    assert Dropped.is_valid(dropped)
-    return kept, dropped
+    return accounted("rm_triplets", ("post",), [frame], triplets(frame, table, **more))
 
 
 def reasons(dropped: pl.DataFrame) -> list[tuple[str, str, str]]:

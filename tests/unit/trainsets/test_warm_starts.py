@@ -4,18 +4,16 @@ from typing import Any
 
 import polars as pl
 import pytest
+from accounted import accounted
 from labelled_rows import REFERENCE, STEPS, TURN, candidate, label, tables
 from unique_rows import RISK, answer, post, posts, splits
 
 from pipelines.llm.tasks import rows as framed
-from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.trainsets.labelled import labelled
 from pipelines.trainsets.prompt_sets import cer_prompts, cer_system_prompt, coe_prompts
 from pipelines.trainsets.warm_starts import cer_samples, coe_samples, transcript, turns
 from schemas.annotations import CoeChains
 from schemas.reasoning import Cer, Coe
-from schemas.table import Dropped
-from schemas.training import SftCer, SftCoe
 
 CHAIN = {"L1": "委屈", "L2": "觉得都怪自己", "L3": "想被认可", "L4": "先倾听", "answer": "抱抱你。"}
 PROVENANCE = {"provider": "openai", "model_asked": "m", "prompt_version": "p", "request_key": "k"}
@@ -30,20 +28,14 @@ def chains(**more: Any) -> pl.DataFrame:
 
 def coe(post: dict[str, Any] | None = POST, split: str = "train") -> tuple[pl.DataFrame, pl.DataFrame]:
     frame = chains()
-    kept, dropped = coe_samples(frame, posts(*([post] if post else [])), splits(g1=split))
-    require_balance("sft_coe", [reconcile("post", [frame], kept, dropped)])
-    assert SftCoe.is_valid(kept)
-    assert Dropped.is_valid(dropped)
-    return kept, dropped
+    made = coe_samples(frame, posts(*([post] if post else [])), splits(g1=split))
+    return accounted("sft_coe", ("post",), [frame], made)
 
 
 def cer(*arguments: Any, **split_of: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     found = tables(*arguments, **split_of)
-    kept, dropped = cer_samples(found["candidates"], *labelled(**found))
-    require_balance("sft_cer", [reconcile("candidate", [found["candidates"], found["rewritten"]], kept, dropped)])
-    assert SftCer.is_valid(kept)
-    assert Dropped.is_valid(dropped)
-    return kept, dropped
+    made = cer_samples(found["candidates"], *labelled(**found))
+    return accounted("sft_cer", ("candidate",), [found["candidates"], found["rewritten"]], made)
 
 
 # --- E
