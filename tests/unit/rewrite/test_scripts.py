@@ -73,10 +73,6 @@ def tables(sample_store) -> dict[str, pl.DataFrame]:
     return frames | {"cer_labels": made_labels(frames["cer_candidates"], frames["sampled_turns"])}
 
 
-def reasons(lost, unit: str) -> set[str]:
-    return {one.reason for one in lost if one.unit == unit}
-
-
 def test_every_dialogue_and_label_is_a_script_or_lost_and_only_what_may_teach_is_one(tables):
     made, lost = scripts(*tables.values())
     for unit, table in (("dialogue", "coherent_dialogues"), ("label", "cer_labels")):
@@ -84,7 +80,7 @@ def test_every_dialogue_and_label_is_a_script_or_lost_and_only_what_may_teach_is
         assert ids
         assert len({*ids, *(one.row_id for one in lost if one.unit == unit)}) == tables[table].height
     assert len(made) + len(lost) == tables["coherent_dialogues"].height + tables["cer_labels"].height
-    assert reasons(lost, "dialogue") == {"not_train", "risk", "under_18"}
+    assert {one.reason for one in lost if one.unit == "dialogue"} == {"not_train", "risk", "under_18"}
     split = dict(tables["splits"].select("group_id", "split").iter_rows())
     dialogues = {row["dialogue_id"]: row for row in tables["coherent_dialogues"].iter_rows(named=True)}
     for (unit, _), script in made.items():

@@ -43,10 +43,7 @@ def filled(shown: str, *words: str) -> str:
 def test_what_the_prompt_shows_is_what_is_written_and_read():
     reason, english = "他反复说起这件事", "they come back to it again and again"
     labels = {"zh": ("探索", "消极", "委屈", "提问"), "en": ("exploration", "negative", "hurt", "Question")}
-    words = {
-        "ecot": (ECOT, tuple(value for _, value in ECOT)),
-        "coe": (COE, tuple(value for _, value in COE)),
-    }
+    words = {"ecot": (ECOT, tuple(dict(ECOT).values())), "coe": (COE, tuple(dict(COE).values()))}
     for lang, why in (("zh", reason), ("en", english)):
         stage, sentiment, emotion, strategy = labels[lang]
         record = cer(lang)
