@@ -1,7 +1,6 @@
 """Characters: what goes, what becomes what, and what stays as it is."""
 
 import polars as pl
-import pytest
 import regex
 from columns import anything, over, patchwork
 from hypothesis import given, settings
@@ -15,9 +14,8 @@ def unified(*texts: str | None, paper: bool = False) -> list[str]:
     return rewritten(pl.Series(texts, dtype=pl.String), paper=paper)[0].to_list()
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_invisible_characters_go():
+    for text, expected in (
         ("我\u200b想\ufeff睡\u00ad", "我想睡"),  # zero-width, byte-order mark, soft hyphen
         ("\u202e我\u2066们\u2069", "我们"),  # bidirectional marks
         ("我\ue056们\U000f0001", "我们"),  # private use: the emoji of old telephones
@@ -27,10 +25,8 @@ def unified(*texts: str | None, paper: bool = False) -> list[str]:
         ("我̶想̶死̶", "我想死"),  # struck through
         ("nǐ hǎo", "nǐ hǎo"),
         ("e\u0301", "é"),
-    ],
-)
-def test_invisible_characters_go(text: str, expected: str):
-    assert over(normalised, text) == [expected]
+    ):
+        assert over(normalised, text) == [expected]
 
 
 UNIFIED = [
@@ -110,24 +106,20 @@ def test_every_emoji_goes():
     assert [one for one, text in zip(sequences, made, strict=True) if text != "我 你"] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_digits_on_keys_are_a_number_where_they_are_several():
+    for text, expected in (
         ("我今年1\ufe0f\u20e32\ufe0f\u20e3岁", "我今年12岁"),
         ("1\u20e32\u20e33\u20e3，4\u20e3", "123，"),
         ("\uff11\u20e3２\ufe0f\u20e3\u20e3好", "12好"),
         ("1\ufe0f\u20e3失眠 2\ufe0f\u20e3焦虑", "失眠 焦虑"),  # these number a list
         ("#\u20e31\u20e3*\u20e32\u20e3好", "好"),
-    ],
-)
-def test_digits_on_keys_are_a_number_where_they_are_several(text: str, expected: str):
-    assert unified(text) == [expected]
-    assert over(normalised, text, expected) == [expected, expected]
+    ):
+        assert unified(text) == [expected]
+        assert over(normalised, text, expected) == [expected, expected]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_the_paper_leaves_no_brackets_empty():
+    for text, expected in (
         ("“OK”，他说", "他说"),
         ("666，好\n1、好", "好\n好"),
         ("（abc），好\n《IT》、我", "好\n我"),
@@ -135,16 +127,13 @@ def test_digits_on_keys_are_a_number_where_they_are_several(text: str, expected:
         ("好，（a），“b”！！（c）！！", "好，！！！"),
         (f"{'（《' * 40}a{'》）' * 40}，好", "好"),
         ("（好）“a", "（好）“"),
-    ],
-)
-def test_the_paper_leaves_no_brackets_empty(text: str, expected: str):
-    assert unified(text, expected, paper=True) == [expected, expected]
+    ):
+        assert unified(text, expected, paper=True) == [expected, expected]
 
 
 def test_what_is_enclosed_stays_as_it_is():
-    assert unified(f"我,{OPEN}姓名2{CLOSE},{OPEN}QQ{CLOSE}?", paper=True) == [
-        f"我，{OPEN}姓名2{CLOSE}，{OPEN}QQ{CLOSE}？"
-    ]
+    [made] = unified(f"我,{OPEN}姓名2{CLOSE},{OPEN}QQ{CLOSE}?", paper=True)
+    assert made == f"我，{OPEN}姓名2{CLOSE}，{OPEN}QQ{CLOSE}？"
 
 
 @settings(max_examples=30)

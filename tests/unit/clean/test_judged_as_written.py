@@ -43,24 +43,15 @@ def test_a_dialogue_shows_the_signs_that_were_written_by_either_side_and_in_its_
 
 def test_an_age_is_read_before_the_name_of_the_school_goes():
     """The school says which age it is, and a placeholder hides it."""
-    children = ["我是阳光小学四年级的学生"]
     minors = ["我在市一中读高二，压力很大", "我是实验中学初二的，不想上学"]
-    texts = [*children, *minors, "我是实验中学的老师，带初二"]
+    texts = ["我是阳光小学四年级的学生", *minors, "我是实验中学的老师，带初二"]
+    talks = [dialogue(n, f"seeker: {text}", "supporter: 嗯。") for n, text in enumerate(texts)]
     for kept, dropped in (
         clean_posts(posts(*(post(n, "", text + _STORY) for n, text in enumerate(texts)))),
-        clean_dialogues(
-            dialogues(*(dialogue(n, f"seeker: {text}", "supporter: 嗯。") for n, text in enumerate(texts)))
-        ),
+        clean_dialogues(dialogues(*talks)),
     ):
         assert dropped.select("row_id", "reason").rows() == [("s:0", "under_14")]
         assert kept["under_18"].to_list() == [True, True, False]
-
-
-def test_an_answer_by_a_minor_is_marked_by_what_was_written():
-    answers = ("我在市一中读高二，" + "答" * 101, "我是阳光小学四年级的学生，" + "答" * 101)
-    kept, dropped = clean_posts(posts(post(1, "", "难" * 20, *answers)))
-    assert [one["under_18"] for one in kept["answers"][0]] == [True]
-    assert dropped.select("row_id", "reason").rows() == [("s:1/1", "under_14")]
 
 
 def test_no_personal_data_are_in_what_is_returned():
@@ -83,8 +74,7 @@ def test_artefacts_and_addresses_are_gone_before_anything_is_judged():
     written = frame["written"].to_list()
     assert written[1:] == [None, ""]
     assert "example" not in written[0]
-    for kept in ("我想死", "李叔叔摸我", "电话13812345678"):
-        assert kept in written[0]
+    assert all(kept in written[0] for kept in ("我想死", "李叔叔摸我", "电话13812345678"))
 
 
 def test_what_was_cleaned_is_cleaned_to_the_same_texts_and_shows_no_new_sign():
@@ -93,5 +83,4 @@ def test_what_was_cleaned_is_cleaned_to_the_same_texts_and_shows_no_new_sign():
     again, dropped = clean_posts(kept)
     assert dropped.is_empty()
     assert again["text"].to_list() == kept["text"].to_list()
-    gone = [text for text, a, b in zip(_TEXTS, rules(again["risk"]), rules(kept["risk"]), strict=True) if a - b]
-    assert gone == []
+    assert not any(a - b for a, b in zip(rules(again["risk"]), rules(kept["risk"]), strict=True))

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from pipelines.clean.language import LANGUAGES, language
 from pipelines.clean.normalise import normalised
-from pipelines.ingest.importing import read
 from pipelines.text.script import simplified
 
 SENTENCES = tomllib.loads(Path(__file__).with_name("languages.toml").read_text(encoding="utf-8"))
@@ -37,13 +36,9 @@ def test_nothing_is_unknown():
 
 
 def _texts(shared: Path) -> Iterator[tuple[str, list[str]]]:
-    kept = read("psyqa", shared / "zh_qa" / "PsyQA_example.json").kept
-    yield "PsyQA, posts", (kept["title"] + "\n" + kept["description"]).to_list()
-    yield "PsyQA, answers", [answer["text"] for answers in kept["answers"] for answer in answers]
     with (shared / "noisy" / "COLDataset_dev.csv").open(encoding="utf-8-sig") as rows:
         yield "COLDataset", [row["TEXT"] for row in csv.DictReader(rows)]
-    chats = (shared / "noisy" / "cdial_toy_valid.txt").read_text(encoding="utf-8").splitlines()
-    yield "cdial", chats
+    yield "cdial", (shared / "noisy" / "cdial_toy_valid.txt").read_text(encoding="utf-8").splitlines()
     talks = json.loads((shared / "noisy" / "emollm_aiwei_part.json").read_text(encoding="utf-8"))
     yield "EmoLLM", [turn["output"] for talk in talks for turn in talk["conversation"]]
     openings = (shared / "near_dup" / "smile_first_turns.jsonl").read_text(encoding="utf-8").splitlines()

@@ -24,11 +24,7 @@ def chain(text: pl.Expr) -> pl.Expr:
     return simplified(normalised(text))
 
 
-def chain_of_the_paper(text: pl.Expr) -> pl.Expr:
-    return simplified(paper(text))
-
-
-STEPS = {"default": normalised, "paper": paper, "chain": chain, "chain of the paper": chain_of_the_paper}
+STEPS = {"default": normalised, "paper": paper, "chain": chain, "paper chain": lambda text: simplified(paper(text))}
 
 
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
@@ -90,7 +86,6 @@ def test_the_default_keeps_what_carries_meaning_and_the_paper_chinese_alone():
 def test_a_null_stays_one_and_nothing_stays_nothing():
     assert over(normalised, None, "", "   \n ", "😀😀", "\u200b", "你") == [None, "", "", "", "", "你"]
     assert over(normalised) == []
-    assert over(normalised, None) == [None]
 
 
 def test_ten_megabytes_in_one_row():
@@ -98,7 +93,7 @@ def test_ten_megabytes_in_one_row():
     assert len(long.encode()) > 10_000_000
     alone, among = over(normalised, long)[0], over(normalised, "好", long, None)
     assert among == ["好", alone, None]
-    assert alone.startswith("我好累，真的……\n我好累") or alone.startswith("我好累，真的……")
+    assert alone.startswith("我好累，真的……")
     assert not regex.search(r"http|泪|😭|展开全文|\.\.\.", alone)
 
 

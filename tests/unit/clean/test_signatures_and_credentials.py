@@ -12,14 +12,8 @@ from pipelines.clean.cuts import without_credentials, without_signatures
 
 FORMULA = "愿你夜里有灯，心里有岸。"
 BODIES = [
-    "先睡一觉再说吧",
-    "这件事不怪你，换作是谁都会累",
-    "可以试着写下来，一天三行",
-    "和妈妈谈谈，挑她不忙的时候",
-    "慢慢来，不着急",
-    "他的话不代表你的价值",
-    "离开也是一种选择",
-    "你已经做得很好了",
+    *("先睡一觉再说吧", "这件事不怪你，换作是谁都会累", "可以试着写下来，一天三行", "和妈妈谈谈，挑她不忙的时候"),
+    *("慢慢来，不着急", "他的话不代表你的价值", "离开也是一种选择", "你已经做得很好了"),
 ]
 
 
@@ -49,31 +43,21 @@ def test_spellings_of_one_formula_count_together():
 
 
 def test_the_longest_formula_is_cut_and_what_leads_over_to_it():
-    frame = answers(
-        *(f"{body}，最后，{FORMULA}" for body in BODIES[:4]), *(f"{body}！{FORMULA}" for body in BODIES[4:])
-    )
-    assert cut(frame) == [f"{body}。" for body in BODIES[:4]] + [f"{body}！" for body in BODIES[4:]]
-    _, edits = without_signatures(frame)
-    assert edits["removed"][0] == f"最后，{FORMULA}"
+    lead, bare = BODIES[:4], BODIES[4:]
+    frame = answers(*(f"{body}，最后，{FORMULA}" for body in lead), *(f"{body}！{FORMULA}" for body in bare))
+    assert cut(frame) == [f"{body}。" for body in lead] + [f"{body}！" for body in bare]
+    assert without_signatures(frame)[1]["removed"][0] == f"最后，{FORMULA}"
 
 
-def test_a_rare_ending_stays():
-    texts = [f"{body}。" for body in BODIES[:6]] + [f"{body}。{FORMULA}" for body in BODIES[6:]]
-    assert cut(answers(*texts)) == texts
-
-
-def test_the_same_question_and_a_copied_answer_are_no_formula():
-    frame = answers(*(f"{body}。{FORMULA}" for body in BODIES), group=["q"] * 8)
-    assert cut(frame) == frame["text"].to_list()
-    frame = answers(*["先睡一觉。明天再谈也不迟，事情不会跑。愿你夜里有灯，心里有岸。"] * 8)
-    assert cut(frame) == frame["text"].to_list()
-
-
-def test_what_mostly_is_part_of_a_sentence_stays():
-    frame = answers(*(f"看了你的描述，{body}。" for body in BODIES))
-    assert cut(frame) == frame["text"].to_list()
-    frame = answers(*(f"如果{body}，一切都会慢慢好起来的。" for body in BODIES))
-    assert cut(frame) == frame["text"].to_list()
+def test_what_is_rare_or_of_one_question_or_copied_or_mostly_part_of_a_sentence_stays():
+    for frame in (
+        answers(*(f"{body}。" for body in BODIES[:6]), *(f"{body}。{FORMULA}" for body in BODIES[6:])),
+        answers(*(f"{body}。{FORMULA}" for body in BODIES), group=["q"] * 8),
+        answers(*["先睡一觉。明天再谈也不迟，事情不会跑。愿你夜里有灯，心里有岸。"] * 8),
+        answers(*(f"看了你的描述，{body}。" for body in BODIES)),
+        answers(*(f"如果{body}，一切都会慢慢好起来的。" for body in BODIES)),
+    ):
+        assert cut(frame) == frame["text"].to_list()
 
 
 def test_a_writer_needs_fewer_and_only_the_writer_is_cut():
@@ -141,9 +125,8 @@ SENTENCES = tomllib.loads(Path(__file__).with_name("credentials.toml").read_text
 def test_a_claim_is_cut_and_what_is_left_can_be_read():
     wanted = SENTENCES["claims"]
     plain, edits = without_credentials(answers(*wanted))
-    made = dict(zip(wanted, plain["text"], strict=True))
-    assert len(made) > 40
-    assert {before: after for before, after in made.items() if after != wanted[before]} == {}
+    assert len(wanted) > 40
+    assert dict(zip(wanted, plain["text"], strict=True)) == wanted
     assert set(edits["rule"]) == {"credential"}
     assert set(edits["row_id"]) == set(plain["row_id"])
     before_of = dict(zip(plain["row_id"], wanted, strict=True))

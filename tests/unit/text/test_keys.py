@@ -29,18 +29,6 @@ def measured(*texts: str | None) -> list[tuple[str, int, float]]:
     return frame.select(keys.key(column), n=keys.n_chars(column), ratio=keys.han_ratio(column)).rows()
 
 
-def key(one: str) -> str:
-    return measured(one)[0][0]
-
-
-def n_chars(one: str) -> int:
-    return measured(one)[0][1]
-
-
-def han_ratio(one: str) -> float:
-    return measured(one)[0][2]
-
-
 def test_what_a_reader_does_not_see_does_not_make_another_text():
     edited = [
         "我 很 难过,怎么办? ABC123",
@@ -51,13 +39,11 @@ def test_what_a_reader_does_not_see_does_not_make_another_text():
         "\u3164我很难过，怎么办？abc123\u2800",
         "我很难过，怎么办？\x00abc123\ufe0f",
     ]
-    assert {key(text) for text in edited} == {key("我很难过，怎么办？abc123")} == {"我很难过,怎么办?abc123"}
-    for other in ("我很难过", "我很难过怎么办?abc123", "我很難過，怎么办？abc123", "", "我很难过，怎么办？abc124"):
-        assert key(other) != "我很难过,怎么办?abc123"
-
-
-def test_an_accent_is_one_text_however_it_is_typed():
-    assert key("caf\u00e9") == key("cafe\u0301") == key("cafe\u200b\u0301")
+    assert {key for key, *_ in measured(*edited)} == {"我很难过,怎么办?abc123"}
+    others = ("我很难过", "我很难过怎么办?abc123", "我很難過，怎么办？abc123", "", "我很难过，怎么办？abc124")
+    assert "我很难过,怎么办?abc123" not in {key for key, *_ in measured(*others)}
+    accents = measured("caf\u00e9", "cafe\u0301", "cafe\u200b\u0301")
+    assert len({key for key, *_ in accents}) == 1, "an accent is one text however it is typed"
 
 
 def test_each_level_of_a_strings_key_leaves_out_more():
@@ -73,30 +59,20 @@ def test_each_level_of_a_strings_key_leaves_out_more():
 @given(TEXTS)
 @example("e\u200b\u0301")
 @example("a¨")
-def test_a_key_is_its_own_key(one: str):
-    assert key(key(one)) == key(one)
-
-
-@LAW
-@given(TEXTS)
-def test_a_key_is_normal_and_holds_nothing_invisible(one: str):
-    made = key(one)
+def test_a_key_is_its_own_key_is_normal_and_holds_nothing_invisible(one: str):
+    made = measured(one)[0][0]
+    assert measured(made)[0][0] == made
     assert unicodedata.is_normalized("NFKC", made)
     assert not re.search(r"\s", made)
     assert [character for character in made if unicodedata.category(character) in {"Cc", "Cf", "Zs", "Zl", "Zp"}] == []
 
 
-def test_length_is_what_a_reader_sees():
-    assert n_chars(" 我 很\u200b难过\n。") == 5
-    assert n_chars("ＡＢ１２") == 4
-    assert n_chars("😀😀") == 2
-    assert n_chars(" \n\u3000\u200b") == 0
-
-
-def test_the_share_is_of_letters_and_digits():
+def test_length_is_what_a_reader_sees_and_the_share_is_of_letters_and_digits():
+    lengths = {" 我 很\u200b难过\n。": 5, "ＡＢ１２": 4, "😀😀": 2, " \n\u3000\u200b": 0}
+    assert {text: measured(text)[0][1] for text in lengths} == lengths
     whole = ["我很难过！！！😀😀😀……", "⼀⼆⼈", "〇"]  # radicals, as PDF readers copy them
     parts = {"我ab": 1 / 3, "我1": 1 / 2, "ひらがな": 0, "😀……": 0, "⺀⺀a": 2 / 3, **dict.fromkeys(whole, 1)}
-    assert {text: han_ratio(text) for text in parts} == pytest.approx(parts)
+    assert {text: measured(text)[0][2] for text in parts} == pytest.approx(parts)
 
 
 @given(st.lists(st.one_of(st.none(), anything, patchwork), max_size=8))
@@ -118,29 +94,23 @@ def test_no_text_has_no_key_and_no_length():
     assert measured() == []
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
+def test_a_column_is_made_of_whatever_texts_came_as():
+    for texts, expected in (
         (["难\ud800过"], ["难\ufffd过"]),  # a lone surrogate: what a broken export leaves of an emoji
         (["\ud83d\ude00"], ["😀"]),  # two that belong together
         (["难过".encode(), b"\xe9\x9a"], ["难过", "\ufffd"]),
         (pl.Series([None, None]), [None, None]),
         ((one for one in "甲乙"), ["甲", "乙"]),
-    ],
-)
-def test_a_column_is_made_of_whatever_texts_came_as(given, expected: list[str | None]):
-    made = column(given)
-    assert made.dtype == pl.String
-    assert made.to_list() == expected
+    ):
+        made = column(texts)
+        assert (made.dtype, made.to_list()) == (pl.String, expected)
 
 
-@pytest.mark.parametrize(
-    ("other", "message"), [([1], "text 0"), (pl.Series([1.5]), "text 0"), ("我失眠", "no column"), (b"x", "no column")]
-)
-def test_what_is_no_column_of_texts_is_refused(other, message: str):
+def test_what_is_no_column_of_texts_is_refused():
     """The characters of a single text would be read as texts, each too short to hold anything."""
-    with pytest.raises(RequestError, match=message):
-        column(other)
+    for other, message in (([1], "text 0"), (pl.Series([1.5]), "text 0"), ("我失眠", "no column"), (b"x", "no column")):
+        with pytest.raises(RequestError, match=message):
+            column(other)
 
 
 @LAW

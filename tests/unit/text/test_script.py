@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 
 import opencc
-import polars as pl
 import pytest
 from columns import anything, over, patchwork
 from hypothesis import given, settings
@@ -20,13 +19,7 @@ from pipelines.text.script import IN_PHRASES, as_simplified, in_both_scripts, sc
 
 
 def scripts(texts: list[str]) -> list[str]:
-    frame = pl.DataFrame({"text": texts}, schema={"text": pl.String})
-    return frame.select(script=script(pl.col("text")))["script"].to_list()
-
-
-def simplified(texts: list[str]) -> list[str]:
-    frame = pl.DataFrame({"text": texts}, schema={"text": pl.String})
-    return frame.select(made=as_simplified(pl.col("text")))["made"].to_list()
+    return over(script, *texts)
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +61,8 @@ def test_real_simplified_text_is_simplified(simplified_texts: list[str]):
 
 
 def test_a_text_becomes_simplified_character_by_character(traditional_texts: list[str], simplified_texts: list[str]):
-    assert simplified(simplified_texts) == simplified_texts
-    made = simplified(traditional_texts)
+    assert over(as_simplified, *simplified_texts) == simplified_texts
+    made = over(as_simplified, *traditional_texts)
     assert set(scripts(made)) <= {"simplified", "neutral"}
     assert [len(text) for text in made] == [len(text) for text in traditional_texts]
 
@@ -92,32 +85,20 @@ def test_traditional_becomes_simplified():
     assert over(module.simplified, *(text for text, _ in cases)) == [expected for _, expected in cases]
 
 
-def test_simplified_text_passes_untouched():
-    texts = [
-        "他把我打坏了，玩坏、拉坏、捏坏",
-        "北上广土著，显著，原著",
-        "了、着、后、里、干、面、只、发",
-        "INFP 5mg",
-    ]
+def test_simplified_text_passes_untouched(simplified_texts: list[str]):
+    assert over(module.simplified, *simplified_texts) == simplified_texts
+    texts = ["他把我打坏了，玩坏、拉坏、捏坏", "北上广土著，显著，原著", "了、着、后、里、干、面、只、发", "INFP 5mg"]
     assert over(module.simplified, *texts) == texts
     mixed = [f"{text}，我愛你" for text in texts]  # and so do its characters beside a Traditional one
     assert over(module.simplified, *mixed) == [f"{text}，我爱你" for text in texts]
-
-
-def test_real_simplified_text_passes_untouched(simplified_texts: list[str]):
-    assert over(module.simplified, *simplified_texts) == simplified_texts
 
 
 def test_real_traditional_text_becomes_what_opencc_makes_of_it(traditional_texts: list[str]):
     converter = OpenCC("tw2s")
     made = over(module.simplified, *traditional_texts)
     assert set(scripts(made)) == {"simplified"}
-    other = [
-        (a, b)
-        for given, text in zip(traditional_texts, made, strict=True)
-        for a, b in zip(converter.convert(given), text, strict=True)
-        if a != b
-    ]
+    converted = "".join(converter.convert(text) for text in traditional_texts)
+    other = [(a, b) for a, b in zip(converted, "".join(made), strict=True) if a != b]
     assert set(other) <= {("着", "著")}  # 土著, 原著: in OpenCC's phrases for Taiwan they are missing
     assert len(other) < 10
 

@@ -18,6 +18,7 @@ def luhn_by_hand(number: str) -> bool:
 @given(st.lists(DIGITS, max_size=30))
 def test_luhn_is_luhns(numbers):
     assert passes_luhn(pl.Series(numbers, dtype=pl.String)).to_list() == [luhn_by_hand(number) for number in numbers]
+    assert not passes_luhn(pl.Series(["", "12a", "1" * 20])).any()
 
 
 ID_CARDS = {
@@ -36,13 +37,7 @@ ID_CARDS = {
 
 def test_id_cards():
     assert is_id_card(pl.Series(list(ID_CARDS))).to_list() == list(ID_CARDS.values())
-
-
-def test_no_numbers_are_no_trouble():
-    empty = pl.Series([], dtype=pl.String)
-    assert is_id_card(empty).is_empty()
-    assert passes_luhn(empty).is_empty()
-    assert not passes_luhn(pl.Series(["", "12a", "1" * 20])).any()
+    assert is_id_card(pl.Series([], dtype=pl.String)).is_empty()
 
 
 def check_digit_by_hand(stem: str) -> str:
