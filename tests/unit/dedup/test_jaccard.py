@@ -46,16 +46,6 @@ def test_a_run_is_linked_as_all_its_pairs_would_be(
     assert partition(roots(parents).tolist()) == linked(texts, threshold)
 
 
-def test_runs_share_nothing_but_the_forest() -> None:
-    texts = ["我们都睡不着", "我们都睡不着！", "谁来帮帮我们", "谁来帮帮我们！"]
-    parents = singletons(4)
-    runs = Runs(np.array([0, 2, 1, 3, 0, 1], np.uint32), np.array([0, 2, 4, 6]))
-    before = runs.rows.copy()
-    link(*buffers(texts), runs, 0.5, parents)
-    assert roots(parents).tolist() == [0, 0, 2, 3]
-    np.testing.assert_array_equal(runs.rows, before)
-
-
 def test_a_similarity_just_at_the_threshold_links() -> None:
     """4 of 5, 8 of 10, … shingles: 0.8, however it is reached."""
     for k in range(1, 40):

@@ -1,7 +1,6 @@
 """Near-duplicates merged: one survivor a cluster, with the answers of all, whatever the order of the rows."""
 
 from datetime import UTC, datetime
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from near_texts import jaccard, linked
 from sample_rows import dialogue, dialogues, post, posts
 
 from pipelines.dedup.unique import dialogue_clusters, merge_dialogues, merge_posts, post_clusters
@@ -115,19 +115,9 @@ ROWS = st.lists(st.tuples(WORDS, st.sampled_from(DAYS), ANSWERS), max_size=9).ma
 )
 
 
-def similarity(one: str, other: str) -> float:
-    """Of the sets of char-5-grams of the keys; a key of fewer characters is one."""
-    a, b = ({words[n : n + 5] for n in range(max(len(words) - 4, 1))} for words in (key(one), key(other)))
-    return len(a & b) / len(a | b)
-
-
 def clusters(texts: dict[str, str]) -> list[set[str]]:
-    found = [{row} for row in texts]
-    for one, other in combinations(texts, 2):
-        if similarity(texts[one], texts[other]) >= 0.8:
-            together = set.union(*(cluster for cluster in found if cluster & {one, other}))
-            found = [cluster for cluster in found if not cluster & together] + [together]
-    return found
+    rows = list(texts)
+    return [{rows[n] for n in cluster} for cluster in linked([key(text) for text in texts.values()], 0.8)]
 
 
 def naive(rows: list[dict[str, Any]]) -> dict[str, tuple[int, set[str]]]:
@@ -168,7 +158,7 @@ def test_it_does_what_a_plain_loop_does_in_any_order(rows: list[dict[str, Any]],
     for _, row, reason, detail in drops(dropped):
         stated, survivor = detail.rsplit(" like " if reason == "near_duplicate" else " as ", 1)
         if reason == "near_duplicate":
-            assert 0 <= similarity(words[row], words[survivor]) - float(stated) < 0.01
+            assert 0 <= jaccard(key(words[row]), key(words[survivor])) - float(stated) < 0.01
         assert (key(words[row]) == key(words[survivor])) is (reason == "duplicate")
     for made, again in zip(one, (kept, dropped), strict=True):
         key_of = made.columns[: 1 if "post_id" in made.columns else 3]
