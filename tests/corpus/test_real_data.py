@@ -61,8 +61,6 @@ def test_a_prompt_is_one_that_a_counsellor_could_answer(real_home):
     assert [message["role"] for message in conversation] == ["user", "assistant"] * (len(conversation) // 2) + ["user"]
     assert [turn["text"] for turn in row["extra_info"]["dialogue"]] == [message["content"] for message in conversation]
     assert row["extra_info"]["references"] == [row["reward_model"]["ground_truth"]]
-    printed = _gongqing(real_home, "show", "grpo_cer", "-n", "1")
-    assert conversation[-1]["content"][:20] in printed
 
 
 def test_one_case_told_29_times_does_not_end_in_29_rewrites_of_one_persona(real_store):

@@ -13,10 +13,6 @@ from schemas.dialogues import ImportedDialogues
 from schemas.posts import ImportedPosts
 
 
-def counts(imported: Imported) -> tuple[int, int, int]:
-    return imported.n_records, imported.kept.height, imported.dropped.height
-
-
 def turns(imported: Imported) -> pl.DataFrame:
     return imported.kept.select("dialogue_id", "turns").explode("turns").unnest("turns")
 
@@ -34,15 +30,10 @@ def turns(imported: Imported) -> pl.DataFrame:
 )
 def test_every_record_arrives(shared: Path, name: str, file: str, records: int, encoding: str) -> None:
     imported = read(name, shared / file)
-    assert counts(imported) == (records, records, 0)
+    assert (imported.n_records, imported.kept.height, imported.dropped.height) == (records, records, 0)
     assert imported.encoding == encoding
     schema = ImportedPosts if imported.table == "imported_posts" else ImportedDialogues
     assert schema.is_valid(imported.kept)
-    if imported.table == "imported_dialogues":
-        alternate = pl.col("turns").list.eval(
-            (pl.element().struct["role"] == pl.element().struct["role"].shift()).any()
-        )
-        assert not imported.kept.select(alternate.list.first().fill_null(value=False).any()).item()
 
 
 def test_psyqa(shared: Path) -> None:
@@ -51,16 +42,11 @@ def test_psyqa(shared: Path) -> None:
     assert imported.n_answers == 268
     assert imported.unknown_strategies == {"Interpretation": 425}
     first, said = imported.kept.row(0, named=True), json.loads(file.read_text(encoding="utf-8"))[0]
-    assert (first["post_id"], first["topic"], first["subtopics"]) == ("psyqa:4394", "恋爱", ["恋爱经营"])
-    assert (first["title"], first["description"]) == (said["question"], said["description"])
     assert [answer["text"] for answer in first["answers"]] == [answer["answer_text"] for answer in said["answers"]]
     spans = imported.kept.select("answers").explode("answers").unnest("answers").explode("spans").unnest("spans")
-    named = Counter(spans["source_strategy"].drop_nulls())
-    assert named["Direct Guidance"] == 295
-    assert named.total() == 888
-    ours = Counter(spans.filter(pl.col("source_strategy").is_not_null())["strategy"])
-    assert ours["Providing Suggestions"] == 295
-    assert ours[None] == 425
+    ours = Counter(spans.drop_nulls("source_strategy").select("source_strategy", "strategy").rows())
+    assert (ours["Direct Guidance", "Providing Suggestions"], ours["Interpretation", None]) == (295, 425)
+    assert ours.total() == 888
 
 
 def test_smile_keeps_the_dialogue_of_one_side_for_the_filters(shared: Path) -> None:
@@ -79,11 +65,9 @@ def test_cpsycoun_goes_on_with_the_turn_above(shared: Path) -> None:
     assert turns(imported).filter(pl.col("text").str.contains("\r")).is_empty()
     # 2,938 and 2,903 labels, fewer those of the same speaker in a row.
     assert turns(imported).height == 2938 + 2903 - imported.notes["joined_turns"]
-    [listing] = (
-        turns(imported).filter(pl.col("text").str.contains("1. 多观察孩子们的行为", literal=True)).rows(named=True)
-    )
-    assert listing["role"] == "supporter"
-    assert "4. 关注自己的情绪和心理需求" in listing["text"]
+    texts = pl.col("text").str.contains("(?s)1. 多观察孩子们的行为.*4. 关注自己的情绪和心理需求")
+    listing = turns(imported).filter(texts)
+    assert listing["role"].to_list() == ["supporter"]
 
 
 def test_failed_esconv(shared: Path) -> None:
@@ -96,14 +80,6 @@ def test_failed_esconv(shared: Path) -> None:
     ours = set(turns(imported).explode("strategies")["strategies"].drop_nulls())
     assert len(ours) == 8
     assert "Direct Guidance" not in ours
-    first = imported.kept.row(0, named=True)
-    assert (first["emotion"], first["topic"]) == ("depression", "ongoing depression")
-    assert first["turns"][0]["text"] == "Hey there\nHow are you?"
-    assert first["turns"][1]["source_strategies"] == ["Other", "Questions"]
-    assert first["turns"][2]["feedback"] == 4
-    attributes = {entry["name"]: entry["value"] for entry in first["attributes"]}
-    assert attributes["survey_score.seeker.initial_emotion_intensity"] == "5"
-    assert attributes["experience_type"] == "Current Experience"
 
 
 def test_esconv_windows_come_together(shared: Path) -> None:
@@ -119,8 +95,7 @@ def test_medical_questions_in_gb18030(shared: Path) -> None:
     assert imported.encoding == "gb18030"
     assert (imported.n_records, imported.kept.height, imported.n_answers) == (1436, 1436, 1500)
     assert imported.dropped["reason"].to_list() == ["duplicate_answer"] * 64
-    assert imported.kept["title"][0] == "高血压患者能吃党参吗？"
-    assert imported.kept["topic"][0] == "心血管科"
+    assert imported.kept.select("title", "topic").row(0) == ("高血压患者能吃党参吗？", "心血管科")
 
 
 def test_the_wrong_name_is_told_the_right_one_and_a_file_of_another_form_is_refused(shared: Path) -> None:
