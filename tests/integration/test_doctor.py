@@ -35,16 +35,14 @@ def test_every_damaged_version_is_named_and_not_the_first_alone(tmp_path, sample
 
 
 def test_the_ledger_is_read_whole_where_there_is_one(tmp_path):
-    assert found(tmp_path, "ledger") == []
-    assert not (tmp_path / "ledger.sqlite").exists()
-    with Ledger(tmp_path / "ledger.sqlite"):
-        pass
+    path = tmp_path / "ledger.sqlite"
+    assert (found(tmp_path, "ledger"), path.exists()) == ([], False)
+    Ledger(path).close()
     assert [state for state, _ in found(tmp_path, "ledger")] == ["ok"]
-    content = bytearray((tmp_path / "ledger.sqlite").read_bytes())
-    content[4096:8192] = b"\xff" * 4096
-    (tmp_path / "ledger.sqlite").write_bytes(content)
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * 4096 + content[8192:])
     ((state, detail),) = found(tmp_path, "ledger")
-    assert (state, str(tmp_path / "ledger.sqlite") in detail) == ("broken", True)
+    assert (state, str(path) in detail) == ("broken", True)
 
 
 @pytest.mark.drill("upgrade")

@@ -14,8 +14,8 @@ MAPPING = POSTS.with_suffix(".toml")
 
 
 def imported(home):
-    """The samples' posts in a home: the version, and the authors."""
     store = Store(home / "data")
+    assert target_table("mapped", MAPPING) == "imported_posts"
     version = import_file(store, home, "mapped", POSTS, data_set="sample", mapping=MAPPING)
     return version, store.read("imported_posts").collect()["author"].drop_nulls()
 
@@ -44,10 +44,3 @@ def test_authors_need_a_key_made_once_for_its_owner_alone_and_the_environments_c
     assert stat.S_IMODE((tmp_path / "author.key").stat().st_mode) == 0o600
     monkeypatch.setenv("GONGQING_AUTHOR_KEY", "another key of the environment")
     assert author_key(tmp_path) == b"another key of the environment"
-
-
-def test_a_mapping_says_which_table_it_fills():
-    assert target_table("mapped", MAPPING) == "imported_posts"
-    assert target_table("mapped", ROOT / "samples" / "dialogues.toml") == "imported_dialogues"
-    assert target_table("psyqa", None) == "imported_posts"
-    assert target_table("esconv", None) == "imported_dialogues"

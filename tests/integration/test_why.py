@@ -19,27 +19,15 @@ def test_a_round_that_was_not_drawn(real_store):
 
 def test_an_answer_that_moved_to_the_survivor(sample_store):
     """p083 repeats p012: its answers live on there."""
-    dropped = sample_store.read_dropped("clean_posts").collect()["row_id"]
     moved = next(
         answer["answer_id"]
         for row in sample_store.read("unique_posts").collect().iter_rows(named=True)
         for answer in row["answers"]
         if not answer["answer_id"].startswith(row["post_id"] + "/")
     )
-    assert moved not in set(dropped)
     assert ("unique_posts", moved, "kept", None) in _life(sample_store, moved)
     details = [event.detail or "" for event in why(sample_store, moved) if event.table == "unique_posts"]
     assert any(detail.startswith("of sample:") for detail in details)
-
-
-def test_every_row_has_a_life_that_ends_in_a_table_or_with_a_reason(sample_store):
-    for table in ("imported_posts", "imported_dialogues"):
-        ids = sample_store.read(table, partition="sample").collect().to_series(0)
-        assert len(ids) >= 6
-        for row_id in ids[:6]:
-            events = [event for event in why(sample_store, row_id) if event.row_id == row_id]
-            assert events[0].table == table
-            assert all(event.reason for event in events if event.what == "dropped")
 
 
 def test_a_candidate_has_the_id_that_its_drops_bear_and_comes_with_its_round(sample_store):

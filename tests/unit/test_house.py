@@ -38,11 +38,6 @@ def test_the_benchmarks_name_nothing_that_is_gone():
         importlib.import_module(path.removesuffix(".py").replace("/", "."))
 
 
-def test_the_root_definitions_stay_short_and_dg_finds_no_src_folder():
-    assert len((ROOT / "pipelines" / "definitions.py").read_text(encoding="utf-8").splitlines()) < 50
-    assert not (ROOT / "src").exists()
-
-
 def test_no_postponed_annotations_in_defs():
     """`from __future__ import annotations` breaks Dagster's config there (spec/dagster.md)."""
     looked = {path: (ROOT / path).read_text(encoding="utf-8") for path in SOURCES if path.startswith("pipelines/defs/")}
@@ -60,9 +55,7 @@ def test_no_error_is_swallowed():
         if isinstance(node, ast.ExceptHandler)
     ]
     assert len(handlers) > 100
-    assert [at for at, node in handlers if node.type is None] == [], "bare except"
-    silent = [at for at, node in handlers if len(node.body) == 1 and isinstance(node.body[0], ast.Pass)]
-    assert silent == [], "the error is swallowed"
+    assert [at for at, node in handlers if node.type is None or [*map(type, node.body)] == [ast.Pass]] == []
 
 
 def test_nothing_of_a_machine_is_tracked():
@@ -91,13 +84,10 @@ def test_nobody_else_spells_the_paths_of_a_home():
 
 
 def test_every_pin_is_exact():
-    paths = list((ROOT / "requirements").glob("*.txt"))
-    assert paths
-    for path in paths:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        assert lines, path.name
-        for line in lines:
-            assert re.match(r"[A-Za-z0-9._-]+==[^ ]+( ; .*)?$", line), f"{path.name}: {line}"
+    files = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "requirements").glob("*.txt")}
+    assert files
+    for name, text in files.items():
+        assert re.fullmatch(r"([A-Za-z0-9._-]+==[^ \n]+( ; .*)?\n)+", text), name
 
 
 def test_ci_runs_the_readmes_tests_and_all_others():

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from pipelines import settings
 from pipelines.errors import SettingsError
@@ -24,24 +23,17 @@ def refusal(home: Path) -> str:
     return str(caught.value)
 
 
-# --- where a value comes from
-
-
-def test_without_a_file_the_defaults_hold_and_are_the_papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_without_a_file_the_defaults_hold_and_are_the_papers(tmp_path, monkeypatch):
     for variable in ("GONGQIN_SED", "SEED", "GONGQING_HOME", "GONGQING_AUTHOR_KEY", "GONGQING_ENGINE"):
         monkeypatch.setenv(variable, "anything")  # of others, or no settings
     defaults = load(tmp_path)
     assert defaults.model_dump() == Settings().model_dump()
     assert (defaults.filters.min_post_chars, defaults.filters.min_answer_chars) == (20, 100)  # M §2, E §2
-    assert defaults.sampling.n_samples == 3
-    assert defaults.sampling.centred is False  # C eq. 1 as printed
-    assert defaults.prompts.max_tokens == 1024  # M, E
-    assert defaults.prompts.allow_risk is False
+    assert (defaults.sampling.n_samples, defaults.sampling.centred) == (3, False)  # C eq. 1 as printed
+    assert (defaults.prompts.max_tokens, defaults.prompts.allow_risk) == (1024, False)  # M, E
 
 
-def test_the_environment_goes_over_the_file_and_the_file_over_the_defaults_key_by_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_environment_goes_over_the_file_and_the_file_over_the_defaults_key_by_key(tmp_path, monkeypatch):
     written(tmp_path, "seed = 7\n[sampling]\nn_samples = 5\ncentred = true\n[splits.posts]\ntest = 500\n")
     monkeypatch.setenv("GONGQING_SAMPLING__N_SAMPLES", "2")
     monkeypatch.setenv("GONGQING_SPLITS__DIALOGUES", '{"test": 2000, "validation": 0}')
@@ -55,35 +47,28 @@ def test_the_environment_goes_over_the_file_and_the_file_over_the_defaults_key_b
     assert load(written(other, "seed = 2")).seed == 2
 
 
-@pytest.mark.parametrize(("text", "size"), [("500", 500), ("0.9", 0.9), ("0", 0), ("1", 1)])
-def test_a_size_is_a_share_or_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, size: float):
-    monkeypatch.setenv("GONGQING_SPLITS__DIALOGUES__TEST", text)
+def test_a_size_is_a_share_or_a_number(tmp_path, monkeypatch):
     written(tmp_path, "[splits.dialogues]\nvalidation = 500")  # beside a number even a share of 0.9 is possible
-    test = load(tmp_path).splits.dialogues.test
-    assert (test, type(test)) == (size, type(size))
-
-
-# --- unknown keys
+    for text, size in (("500", 500), ("0.9", 0.9), ("1", 1)):
+        monkeypatch.setenv("GONGQING_SPLITS__DIALOGUES__TEST", text)
+        test = load(tmp_path).splits.dialogues.test
+        assert (test, type(test)) == (size, type(size))
 
 
 @pytest.mark.parametrize(
     ("source", "key", "near"),
     [
         ("sed = 1", "'sed'", "'seed'"),
-        ("[filters]\nmin_post_char = 1", "'filters.min_post_char'", "'filters.min_post_chars'"),
         ("[filter]\nmin_post_chars = 1", "'filter'", "'filters'"),
         ("[splits.posts]\ntests = 1", "'splits.posts.tests'", "'splits.posts.test'"),
         ("min_post_chars = 1", "'min_post_chars'", "'filters.min_post_chars'"),
         ("[sampling]\nzzz = 1", "'sampling.zzz'", "'sampling"),
-        ("GONGQING_SED", "'sed'", "'seed'"),
         ("GONGQING_SAMPLING__N_SAMPLE", "'sampling.n_sample'", "'sampling.n_samples'"),
         ("GONGQING_SAMPLING_N_SAMPLES", "'sampling_n_samples'", "'sampling.n_samples'"),
         ("GONGQING_", "''", "'"),
     ],
 )
-def test_an_unknown_key_of_the_file_or_the_environment_names_the_nearest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, key: str, near: str
-):
+def test_an_unknown_key_of_the_file_or_the_environment_names_the_nearest(tmp_path, monkeypatch, source, key, near):
     if source.startswith("GONGQING_"):
         monkeypatch.setenv(source, "1")
     else:
@@ -94,29 +79,19 @@ def test_an_unknown_key_of_the_file_or_the_environment_names_the_nearest(
     assert (source if source.startswith("GONGQING_") else "gongqing.toml") in message
 
 
-# --- impossible values
-
-
-@pytest.mark.parametrize(
-    ("content", "key"),
-    [
-        ("seed = 'x'", "seed"),
+def test_an_impossible_value_names_its_key(tmp_path):
+    for content, key in [
         ("[filters]\nmin_han_ratio = 1.5", "filters.min_han_ratio"),
-        ("[filters]\nmin_post_chars = -1", "filters.min_post_chars"),
         ("[sampling]\nn_samples = 0", "sampling.n_samples"),
-        ("[sampling]\ncentred = 'perhaps'", "sampling.centred"),
         ("[splits.posts]\ntest = 1.5", "splits.posts.test"),
         ("[splits.posts]\ntest = -1", "splits.posts.test"),
         ("[splits.dialogues]\ntest = 0.5\nvalidation = 0.5", "splits.dialogues"),
-        ("[prompts]\nmax_tokens = 0", "prompts.max_tokens"),
         ("filters = 3", "filters"),
-    ],
-)
-def test_an_impossible_value_names_its_key(tmp_path: Path, content: str, key: str):
-    assert f"the setting {key} cannot be" in refusal(written(tmp_path, content))
+    ]:
+        assert f"the setting {key} cannot be" in refusal(written(tmp_path, content))
 
 
-def test_what_belongs_together_is_set_together(tmp_path: Path):
+def test_what_belongs_together_is_set_together(tmp_path):
     for content, problem in [
         ('[rewrite]\nencoder = "bge"', "given together"),
         ('[publish]\nrepositories = ["me/one"]\npublic = ["me/one", "me/two"]', "repositories does not: me/two"),
@@ -124,47 +99,34 @@ def test_what_belongs_together_is_set_together(tmp_path: Path):
     ]:
         assert problem in refusal(written(tmp_path, content))
     publish = '[publish]\nrepositories = ["me/one", "me/two"]\npublic = ["me/two"]\n'
-    loaded = load(written(tmp_path, f'{publish}[rewrite]\nencoder = "bge"\nleast_similarity = 0.6'))
-    assert loaded.rewrite.encoder == tmp_path / "bge"
+    named = '[llm]\nprofiles = "models.toml"\n[rewrite]\nencoder = "bge"\nleast_similarity = 0.6'
+    loaded = load(written(tmp_path, publish + named))
+    assert (loaded.rewrite.encoder, loaded.llm.profiles) == (tmp_path / "bge", tmp_path / "models.toml")
     assert loaded.publish.public == ("me/two",)
 
 
-def test_an_impossible_variable_names_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_impossible_variable_names_itself(tmp_path, monkeypatch):
     monkeypatch.setenv("GONGQING_SAMPLING__N_SAMPLES", "many")
-    message = refusal(tmp_path)
-    assert "GONGQING_SAMPLING__N_SAMPLES" in message
-    assert "'many'" in message
+    assert "GONGQING_SAMPLING__N_SAMPLES" in refusal(tmp_path)
     monkeypatch.delenv("GONGQING_SAMPLING__N_SAMPLES")
     monkeypatch.setenv("GONGQING_SAMPLING", "{many")
     assert "sampling" in refusal(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"seed = ", b"[filters", b"\xff\xfe", b"seed = 1\nseed = 2"])
-def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, content: bytes):
-    (tmp_path / "gongqing.toml").write_bytes(content)
-    assert "not valid TOML" in refusal(tmp_path)
+def test_a_file_that_is_no_toml_is_refused(tmp_path):
+    for content in (b"[filters", b"\xff\xfe"):
+        (tmp_path / "gongqing.toml").write_bytes(content)
+        assert "not valid TOML" in refusal(tmp_path)
 
 
-# --- home
-
-
-def test_the_home_is_the_repository_unless_the_environment_says_otherwise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_home_is_the_repository_unless_the_environment_says_otherwise(tmp_path, monkeypatch):
     monkeypatch.setenv("GONGQING_HOME", str(tmp_path / "a" / ".." / "b"))
     assert settings.home() == tmp_path / "b"
     monkeypatch.setenv("GONGQING_HOME", "")
     assert settings.home() == settings.ROOT
-    monkeypatch.delenv("GONGQING_HOME")
-    assert settings.home() == settings.ROOT
 
 
-def test_settings_cannot_be_changed_once_loaded(tmp_path: Path):
-    with pytest.raises(ValidationError):
-        load(tmp_path).filters.min_post_chars = 1
-
-
-def test_the_engine_is_one_process_unless_the_environment_says_ray(monkeypatch: pytest.MonkeyPatch):
+def test_the_engine_is_one_process_unless_the_environment_says_ray(monkeypatch):
     assert settings.engine() == "one"
     monkeypatch.setenv("GONGQING_ENGINE", "ray")
     assert settings.engine() == "ray"

@@ -12,10 +12,8 @@ from pipelines.operations.paper_tables import dialogue_diversity
 from schemas.table import Dropped
 from schemas.tables import TABLES
 
-PICTURED = [
-    *("clean_posts", "clean_dialogues", "unique_posts", "unique_dialogues", "splits", "sampled_turns"),
-    *("grpo_ecot", "grpo_coe", "grpo_cer"),
-]
+PEOPLES = ("clean_posts", "clean_dialogues", "unique_posts", "unique_dialogues")
+PICTURED = [*PEOPLES, "splits", "sampled_turns", "grpo_ecot", "grpo_coe", "grpo_cer"]
 
 
 def test_columns_have_types_and_descriptions():
@@ -71,17 +69,14 @@ def test_a_sample_shows_ten_rows_as_they_were_cleaned(sample_store):
         assert [record["post_id"] for record in shown] == rows["post_id"].to_list()
     assert {*texts[0], *fields[0]} == set(rows.columns) - {"source_id", "url", "posted_at", "fetched_at"}
     assert texts[0].keys() & fields[0].keys() == {"post_id"}
-    assert {"text", "answers"} <= set(texts[0])
-    assert len(texts[0]) <= 8
     for record, words in zip(texts, rows["text"], strict=True):
         assert record["text"] == (words if len(words) <= 200 else words[:200] + "…")
     for record in fields:
         assert record["topic"].endswith(" characters")  # private still: the source's own words
-        assert isinstance(record["n_chars"], int)
         assert all(len(str(cell)) <= 40 for cell in record.values())
 
 
-@pytest.mark.parametrize("table", ["clean_posts", "clean_dialogues", "unique_posts", "unique_dialogues"])
+@pytest.mark.parametrize("table", PEOPLES)
 def test_no_row_with_risk_or_by_a_minor_is_shown(sample_store, table):
     rows = sample_store.read(table).collect()
     hidden = rows.filter((pl.col("risk").list.len() > 0) | pl.col("under_18"))

@@ -1,12 +1,8 @@
-"""The selectors that crawlers of the real Xinli001 use (spec/crawling.md §1.2) find their elements on the replica.
-
-If one of these stops matching, the replica is no longer faithful.
-"""
+"""The selectors that crawlers of the real Xinli001 use (spec/crawling.md §1.2) find their elements on the replica."""
 
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
-import pytest
 from parsel import Selector
 
 from samples.replica import xinli001
@@ -74,25 +70,9 @@ SELECTORS = [
 
 
 def test_real_crawlers_selectors_match():
-    misses = []
     for path, layout, query, n_expected in SELECTORS:
         page = _page(path, layout)
-        n_matches = len(page.xpath(query) if "/" in query else page.css(query))
-        if n_matches != n_expected:
-            misses.append((layout, query, n_matches))
-    assert misses == []
-
-
-@pytest.mark.parametrize("layout", ["2020", "2023"])
-def test_what_the_selectors_match_is_the_post(layout):
-    page = _page(DETAIL, layout)
-    assert page.css("#answer-text::attr(data-question-id)").get() == str(xinli001.FIRST_QID + 7)
-    assert page.css(".title > h1::text, p.title > span::text").get() == "题目6"
-    assert page.css("#left > div.content > p.text::text").get().strip() == "正文6"
-    assert page.css(".title strong::text").get() == "23个回答"
-    assert page.css(".content-ans li:first-child > div.text > p::text").getall() == ["第1条", "第二段"]
-    assert page.css("ul.content-ans > li:nth-child(4) .answer_zan font::text").get() == "4"
-    assert page.css("p.read-capacity > span:first-child::text").get() == "54分钟前"
+        assert len(page.xpath(query) if "/" in query else page.css(query)) == n_expected, (layout, query)
 
 
 def test_texts_are_escaped():

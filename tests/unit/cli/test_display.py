@@ -48,12 +48,9 @@ def test_codes_of_terminals_and_markup_in_a_text_are_drawn_and_do_nothing(what: 
     assert DRAWN in shown
 
 
-def test_keys_of_a_difference_are_drawn_too(terminal: Any):
+def test_keys_of_a_difference_are_drawn_and_every_language_stays_as_it_is(terminal: Any):
     changed_keys(pl.DataFrame({"row_id": [HOSTILE], "columns": [["a"]]}), ["row_id"], terminal, "~")
     assert terminal.file.getvalue() == f"~ {DRAWN}  (a)\n"
-
-
-def test_line_breaks_tabs_and_every_language_stay_as_they_are():
     text = "我睡不着。\n\t— “Слово” שלום مرحبا 👩\u200d👧 e\u0301"
     assert visible(text) == text
 

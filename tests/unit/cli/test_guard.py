@@ -14,17 +14,15 @@ HOST = f"127.0.0.1:{PORT}"
 ORIGIN = f"http://{HOST}"
 COOKIE = f"gongqing-{PORT}={TOKEN}"
 
-Sent = list[dict[str, Any]]
-
 
 class App:
-    """Answers all, and remembers what it was asked."""
+    """Answers all, and remembers the paths."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.paths: list[str] = []
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        self.asked.append(scope.get("path", scope["type"]))
+        self.paths.append(scope.get("path", scope["type"]))
         if scope["type"] == "websocket":
             await send({"type": "websocket.accept"})
         elif scope["type"] == "http":
@@ -38,59 +36,43 @@ def app() -> App:
     return App()
 
 
-def guarded(app: App, scope: dict[str, Any], port: int = PORT) -> Sent:
+def guarded(app: App, scope: dict[str, Any], port: int = PORT) -> list[Any]:
     """What the guard sends to a connection."""
-    sent: Sent = []
+    sent: list[Any] = []
 
     async def send(message: Any) -> None:
-        sent.append(dict(message))
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request"}
+        sent.append(message)
 
     guard = Guard(app, names=("127.0.0.1", "localhost", "[::1]"), port=port, token=TOKEN, post_only=("/graphql",))
-    asyncio.run(guard(scope, receive, send))
+    asyncio.run(guard(scope, lambda: None, send))
     return sent
 
 
-def asked(
-    app: App, method: str = "GET", target: str = "/assets", port: int = PORT, **headers: str | list[str] | None
-) -> Sent:
+def asked(app: App, method: str = "GET", target: str = "/assets", port: int = PORT, **headers: Any) -> list[Any]:
     """What comes back. The operator's own request, but for `headers`: None takes one away; `_` stands for `-`."""
     path, _, query = target.partition("?")
-    lines: dict[str, Any] = {"host": f"127.0.0.1:{port}", "cookie": COOKIE} | headers
-    scope = {
-        "type": "websocket" if method == "WEBSOCKET" else "http",
-        "method": method,
-        "path": path,
-        "query_string": query.encode(),
-        "headers": [
-            (name.replace("_", "-").encode(), value.encode("latin-1"))
-            for name, values in lines.items()
-            for value in (values if isinstance(values, list) else [values])
-            if value is not None
-        ],
-    }
-    return guarded(app, scope, port)
+    lines = {"host": [f"127.0.0.1:{port}"], "cookie": [COOKIE]}
+    lines |= {name: value if isinstance(value, list) else [value] for name, value in headers.items()}
+    pairs = [(name.replace("_", "-"), value) for name, values in lines.items() for value in values if value is not None]
+    scope = {"type": "websocket" if method == "WEBSOCKET" else "http", "method": method, "path": path}
+    encoded = [(name.encode(), value.encode("latin-1")) for name, value in pairs]
+    return guarded(app, scope | {"query_string": query.encode(), "headers": encoded}, port)
 
 
-def status(sent: Sent) -> int:
+def status(sent: list[Any]) -> int:
     return sent[0]["status"]
 
 
-def headers(sent: Sent) -> dict[str, str]:
+def headers(sent: list[Any]) -> dict[str, str]:
     return {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
 
 
-def refused(app: App, sent: Sent) -> int:
+def refused(app: App, sent: list[Any]) -> int:
     """With which status; the app was not asked, and nothing of the token was said."""
-    assert not app.asked
+    assert not app.paths
     assert TOKEN.encode() not in b"".join(message.get("body", b"") for message in sent)
     assert "set-cookie" not in headers(sent)
     return status(sent)
-
-
-# --- the operator
 
 
 def test_the_operators_window_reads_and_writes_under_each_of_our_names(app):
@@ -100,12 +82,10 @@ def test_the_operators_window_reads_and_writes_under_each_of_our_names(app):
         host = f"{name}:{PORT}"
         sent = asked(app, "POST", "/graphql", host=host, origin=f"http://{host}", sec_fetch_site="same-origin")
         assert status(sent) == 200
-    assert app.asked == ["/assets"] * 3 + ["/graphql"] * 4
-
-
-def test_the_operators_window_opens_a_websocket(app):
     [accepted] = asked(app, "WEBSOCKET", "/graphql", origin=ORIGIN)
     assert accepted["type"] == "websocket.accept"
+    guarded(app, {"type": "lifespan"})  # the start and the end of the server
+    assert app.paths == ["/assets"] * 3 + ["/graphql"] * 5 + ["lifespan"]
 
 
 def test_the_address_that_was_printed_leaves_the_cookie_and_loses_its_token(app):
@@ -114,19 +94,11 @@ def test_the_address_that_was_printed_leaves_the_cookie_and_loses_its_token(app)
     assert headers(sent)["set-cookie"] == f"{COOKIE}; Path=/; HttpOnly; SameSite=Strict"
     assert headers(sent)["cache-control"] == "no-store"
     assert headers(sent)["referrer-policy"] == "no-referrer"
-    assert not app.asked
+    assert not app.paths
 
 
-def test_on_port_80_a_browser_names_no_port(app):
-    assert status(asked(app, port=80, host="localhost", cookie=f"gongqing-80={TOKEN}")) == 200
-
-
-def test_the_start_and_end_of_the_server_are_handed_on(app):
-    guarded(app, {"type": "lifespan"})
-    assert app.asked == ["lifespan"]
-
-
-# --- a request without the token
+def test_on_port_80_a_browser_names_no_port_and_a_cookie_is_found_among_others(app):
+    assert status(asked(app, port=80, host="localhost", cookie=f"a=b; gongqing-80={TOKEN};c")) == 200
 
 
 def test_without_the_cookie_there_is_a_hint_and_nothing_else(app):
@@ -141,40 +113,20 @@ def test_without_the_cookie_there_is_a_hint_and_nothing_else(app):
         assert refused(app, asked(app, target=target, cookie=None)) == 401, target
 
 
-def test_a_cookie_is_found_among_others(app):
-    assert status(asked(app, cookie=f"a=b; {COOKIE};c")) == 200
-
-
-# --- pages of others, with the operator's cookie
-
-
 @pytest.mark.drill("web UI")
-def test_a_name_that_is_not_ours_is_refused_with_cookie_and_token(app):
+def test_a_name_that_is_not_ours_another_origin_and_what_another_page_has_caused_are_refused(app):
+    """An image, a frame, a link: a browser names no origin, and says where it came from, as what writes must."""
     names = ("127.0.0.1", f"127.0.0.1:{PORT + 1}", f"127.0.0.1:{PORT}.example", "", None, [HOST, "evil.example"])
-    for host in (f"rebind.example:{PORT}", *names):
-        assert refused(app, asked(app, host=host)) == 403, host
-        assert refused(app, asked(app, host=host, target=f"/?token={TOKEN}")) == 403, host
-
-
-@pytest.mark.drill("web UI")
-def test_another_origin_is_refused_whatever_it_asks(app):
     ours = (f"http://127.0.0.1:{PORT + 1}", f"http://localhost:{PORT}", f"https://{HOST}")  # nearly
-    origins, methods = ("http://evil.example", *ours, "null", ""), ("GET", "HEAD", "POST", "OPTIONS", "DELETE")
-    for origin, method in product(origins, methods):
-        assert refused(app, asked(app, method, "/graphql", origin=origin)) == 403, (origin, method)
-
-
-@pytest.mark.drill("web UI")
-def test_what_another_page_has_caused_is_refused(app):
-    """An image, a frame, a link: a browser names no origin, and says where it came from."""
-    for site, target in product(("cross-site", "same-site", "", "anything"), ("/assets", f"/?token={TOKEN}")):
-        assert refused(app, asked(app, sec_fetch_site=site, target=target)) == 403, (site, target)
-
-
-@pytest.mark.drill("web UI")
-def test_what_changes_something_says_where_it_came_from(app):
-    for method, site in product(("POST", "PUT", "DELETE", "OPTIONS"), (None, "none", "same-origin")):
-        assert refused(app, asked(app, method, "/report_asset_check/a", sec_fetch_site=site)) == 403, (method, site)
+    origins, sites = ("http://evil.example", *ours, "null", ""), ("cross-site", "same-site", "", "anything")
+    for method, target, name, values in (
+        *(("GET", target, "host", (f"rebind.example:{PORT}", *names)) for target in ("/assets", f"/?token={TOKEN}")),
+        *((method, "/graphql", "origin", origins) for method in ("GET", "HEAD", "POST", "OPTIONS", "DELETE")),
+        *(("GET", target, "sec_fetch_site", sites) for target in ("/assets", f"/?token={TOKEN}")),
+        *((method, "/a", "sec_fetch_site", (None, "none", "same-origin")) for method in ("POST", "DELETE", "OPTIONS")),
+    ):
+        for value in values:
+            assert refused(app, asked(app, method, target, **{name: value})) == 403, (method, target, name, value)
 
 
 @pytest.mark.drill("web UI")
@@ -182,7 +134,7 @@ def test_a_websocket_needs_the_cookie_and_our_origin(app):
     others = (None, "http://evil.example", f"http://localhost:{PORT}", "null")
     for cookie, origin in ((None, ORIGIN), *((COOKIE, other) for other in others)):
         [closed] = asked(app, "WEBSOCKET", "/graphql", origin=origin, cookie=cookie)
-        assert (closed["type"], app.asked) == ("websocket.close", []), origin
+        assert (closed["type"], app.paths) == ("websocket.close", []), origin
 
 
 @pytest.mark.drill("web UI")
@@ -191,9 +143,6 @@ def test_graphql_is_not_asked_by_get_even_by_the_operator(app):
         sent = asked(app, method, f"{path}?query=mutation", sec_fetch_site="same-origin")
         assert refused(app, sent) == 405, (method, path)
         assert headers(sent)["allow"] == "POST"
-
-
-# --- what is said of an answer
 
 
 def test_an_answer_may_be_framed_by_nobody_and_sends_nothing_elsewhere(app):

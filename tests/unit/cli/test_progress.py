@@ -18,51 +18,39 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return clock
 
 
-@pytest.fixture
-def printed() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def show(clock, printed):
-    """Reports how far a stage of 1,000 questions is, so many seconds after the start."""
+def shown(clock: SimpleNamespace, *updates: tuple[float, str, int, int, int]) -> list[str]:
+    """The lines of a stage of 1,000 questions: so many seconds after the start, so many done, cached, and failed."""
+    printed: list[str] = []
     lines = Lines(printed.append)
-
-    def update(at: float, done: int, cached: int = 0, failed: int = 0, stage: str = "topics") -> None:
+    for at, stage, *numbers in updates:
         clock.now = 1000.0 + at
-        lines.update(stage, 1000, done, cached, failed, Decimal("0.25"))
+        lines.update(stage, 1000, *numbers, Decimal("0.25"))
+    return printed
 
-    return update
 
-
-def test_a_line_every_five_seconds_with_the_time_left(show, printed):
-    for second in range(12):
-        show(second, done=20 * second)
-    assert printed == [
+def test_a_line_every_five_seconds_with_the_time_left(clock):
+    of_topics = [(second, "topics", 20 * second, 0, 0) for second in range(12)]
+    assert shown(clock, *of_topics, (3600, "emotions", 0, 0, 0)) == [
         "topics: 100 of 1,000 done, 0 of them without a call, 0 failed, spent 0.2500, 45 s left",
         "topics: 200 of 1,000 done, 0 of them without a call, 0 failed, spent 0.2500, 40 s left",
-    ]
-    show(3600, done=0, stage="emotions")  # a stage begins with a clock of its own
-    assert len(printed) == 2
+    ], "a stage begins with a clock of its own"
 
 
-def test_the_time_left_is_that_of_calls_not_of_what_was_there(show, printed):
+def test_the_time_left_is_that_of_calls_not_of_what_was_there(clock):
     """900 of 1,000 came from the ledger at once; the other 100 take a second each."""
-    show(0, done=0)
-    show(1, done=900, cached=900)
-    show(11, done=910, cached=900, failed=2)
+    printed = shown(clock, (0, "topics", 0, 0, 0), (1, "topics", 900, 900, 0), (11, "topics", 910, 900, 2))
     assert printed == ["topics: 910 of 1,000 done, 900 of them without a call, 2 failed, spent 0.2500, 2 min left"]
 
 
-def test_the_end_is_told_where_anything_was_called_and_only_there(show, printed):
-    show(0, done=0)
-    show(1, done=1000, cached=1000)
-    assert printed == []
-    show(2, done=1000, cached=999)
+def test_the_end_is_told_where_anything_was_called_and_only_there(clock):
+    begun = (0, "topics", 0, 0, 0)
+    assert shown(clock, begun, (1, "topics", 1000, 1000, 0)) == []
+    printed = shown(clock, begun, (2, "topics", 1000, 999, 0))
     assert printed == ["topics: 1,000 of 1,000 done, 999 of them without a call, 0 failed, spent 0.2500"]
 
 
-def test_an_upload_is_told_now_and_then_and_at_its_end(clock, printed):
+def test_an_upload_is_told_now_and_then_and_at_its_end(clock):
+    printed: list[str] = []
     lines = Lines(printed.append)
     for at, done in ((10, 1_000_000), (11, 2_000_000), (15.5, 3_000_000), (16, 4_000_000)):
         clock.now = 1000.0 + at
