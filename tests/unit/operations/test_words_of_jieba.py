@@ -7,9 +7,16 @@ import sys
 
 import pytest
 
+from pipelines.operations.paper_tables import words
 from pipelines.settings import ROOT
 
 _ASKED = "from pipelines.operations.paper_tables import words; print(words('睡不着'))"
+
+
+def test_words_together_are_the_text():
+    text = "目前妻子感觉到 very 难受。\n睡不着"
+    assert "".join(words(text)) == text
+    assert words("目前妻子") == ["目前", "妻子"]
 
 
 @pytest.mark.drill("privacy")
