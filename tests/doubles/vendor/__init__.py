@@ -14,36 +14,30 @@ from tests.doubles.process import ServerProcess
 class Vendor(ServerProcess):
     """The stub in a separate process; how it behaves is a `Script` of `tests.doubles.vendor.server`."""
 
-    def __init__(self, port: int = 0, **script: object) -> None:
-        super().__init__("tests.doubles.vendor", [f"--port={port}", f"--script={json.dumps(script)}"])
+    def __init__(self, **script: object) -> None:
+        super().__init__("tests.doubles.vendor", ["--port=0", f"--script={json.dumps(script)}"])
 
     @property
     def base_url(self) -> str:
         """What a client of OpenAI's kind is given."""
         return f"{self.url}/v1"
 
-    def stats(self) -> dict[str, Any]:
-        """Since the start: requests, billed, nano, payloads, most_in_flight, connections, faults by kind."""
-        told: dict[str, Any] = self._ask("stats")
-        return told
+    def stats(self) -> Any:
+        """Since the start: requests, billed, nano, most_in_flight, connections, faults by kind."""
+        return self._answer("_vendor/stats")
 
-    def book(self) -> dict[str, list[int]]:
+    def book(self) -> Any:
         """By the SHA-256 of a payload's canonical JSON: how often it was asked, how often billed, and at what."""
-        told: dict[str, list[int]] = self._ask("book")
-        return told
+        return self._answer("_vendor/book")
 
     def change(self, **script: object) -> None:
         """Changes the script while the server runs: `faults`, `latency`, `greedy` …"""
-        self._ask("script", json.dumps(script).encode())
+        self._answer("_vendor/script", json.dumps(script).encode())
 
     def anew(self, **script: object) -> None:
         """As if it had just been started with this script, and sooner: an empty book, no files, no batches."""
-        self._ask("anew", json.dumps(script).encode())
+        self._answer("_vendor/anew", json.dumps(script).encode())
 
-    def batches(self, **script: object) -> dict[str, Any]:
+    def batches(self, **script: object) -> Any:
         """Changes how batches go (`vendor.batches` says what there is), and tells of files and batches."""
-        told: dict[str, Any] = self._ask("batches", json.dumps(script).encode())
-        return told
-
-    def _ask(self, switch: str, body: bytes | None = None) -> Any:
-        return self._answer(f"_vendor/{switch}", body)
+        return self._answer("_vendor/batches", json.dumps(script).encode())

@@ -148,10 +148,10 @@ def test_the_next_run_in_batches_deletes_what_an_earlier_one_left_though_it_asks
     monkeypatch.setenv("STUB_KEY", "k")
     llm = llm_for(tmp_path, vendor.base_url, price=IN_BATCHES, profile='key_variable = "STUB_KEY"')
     before = set(vendor.batches()["files"])
-    vendor.batches(keeping=1000)
+    vendor.batches(next={"delete": ["sick"] * 1000})
     with asking(tmp_path, llm, batch=True) as ask:
         first = ask.ask("emotions", questions(3))
-    left = set(vendor.batches(keeping=0)["files"]) - before
+    left = set(vendor.batches(next={})["files"]) - before
     assert len(left) == 2
     assert all(file in caplog.text for file in left)
     with asking(tmp_path, llm) as ask:  # not in batches: it speaks to nobody
