@@ -1,9 +1,9 @@
 """A host of models that means no good, in threads of the test's own process: one kind of answer, whatever is asked."""
 
-import gzip
 import json
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -15,17 +15,8 @@ BOMB = 1_200_000_000  # bytes, once unpacked
 
 def bomb() -> bytes:
     """1.2 GB of zeros, in 1.2 MB."""
-    packed, zeros = bytearray(), bytes(1 << 20)
-
-    class Into:
-        def write(self, some: bytes) -> int:
-            packed.extend(some)
-            return len(some)
-
-    with gzip.GzipFile(fileobj=Into(), mode="wb") as file:  # type: ignore[call-overload]
-        for _ in range(BOMB >> 20):
-            file.write(zeros)
-    return bytes(packed)
+    packer, zeros = zlib.compressobj(wbits=31), bytes(1 << 20)  # gzip's
+    return b"".join(packer.compress(zeros) for _ in range(BOMB >> 20)) + packer.flush()
 
 
 def completion(text: str, asked: dict[str, Any], **more: Any) -> bytes:
@@ -44,6 +35,7 @@ class HostileHost:
     def __init__(self, answer: "str | Callable[[Any, dict[str, Any]], None]") -> None:
         self.requests = 0
         self.received = b""
+        self.alive = True
         lock, outer = threading.Lock(), self
 
         class Handler(BaseHTTPRequestHandler):
@@ -54,13 +46,16 @@ class HostileHost:
 
             def give(self, body: bytes, status: int = 200, **headers: str) -> None:
                 self.send_response(status)
-                named = {"Content-Type": "application/json", "Content-Length": str(len(body))}
-                for name, value in {**named, **{k.replace("_", "-"): v for k, v in headers.items()}}.items():
-                    self.send_header(name, value)
+                for name, value in {"Content_Type": "application/json", **headers}.items():
+                    self.send_header(name.replace("_", "-"), value)
+                self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
 
             def do_POST(self) -> None:
+                if not outer.alive:  # a connection that was kept
+                    self.close_connection = True
+                    return
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 with lock:
                     outer.requests += 1
@@ -74,11 +69,7 @@ class HostileHost:
                 except (BrokenPipeError, ConnectionResetError):
                     self.close_connection = True
 
-            def do_GET(self) -> None:
-                self.do_POST()
-
-            def do_DELETE(self) -> None:
-                self.do_POST()
+            do_GET = do_DELETE = do_POST  # noqa: N815 - as http.server names them
 
         class Server(ThreadingHTTPServer):
             daemon_threads = True
@@ -96,8 +87,14 @@ class HostileHost:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self.die()
+
+    def die(self) -> None:
+        """From here on nobody listens."""
+        if self.alive:
+            self.alive = False
+            self._server.shutdown()
+            self._server.server_close()
 
 
 def drip(handler: Any, asked: dict[str, Any]) -> None:

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
@@ -22,33 +21,21 @@ def to_score(n: int = 0, answer: str = ANSWER, **more: Any) -> dict[str, Any]:
     return {"row_id": f"r{n}", "lang": "zh", "dialogue": POST, "answer": f"{answer}{n or ''}", **more}
 
 
-def to_compare(n: int = 0, **more: Any) -> dict[str, Any]:
-    reference = f"听起来睡不好有一阵子了。{n or ''}"
-    return {
-        **{"row_id": f"r{n}", "lang": "zh", "dialogue": POST, "steps": STEPS},
-        **{"response": ANSWER, "reference": reference, **more},
-    }
+def to_compare(n: int = 0) -> dict[str, Any]:
+    compared = {"steps": STEPS, "response": ANSWER, "reference": f"听起来睡不好有一阵子了。{n or ''}"}
+    return {"row_id": f"r{n}", "lang": "zh", "dialogue": POST, **compared}
 
 
-PRICE = "input = 2.5\noutput = 10\n"
+PRICE = 'input = 2.5\noutput = 10\ncurrency = "USD"\ndate = 2026-11-21\nsource = "invented"\n'
 
 
 def profiles(
-    home: Path,
-    base_url: str,
-    *,
-    price: str = PRICE,
-    profile: str = "",
-    concurrency: int = 64,
-    names: tuple[str, ...] = ("judge",),
+    home: Path, base_url: str, *, profile: str = "", concurrency: int = 64, names: tuple[str, ...] = ("judge",)
 ) -> None:
     """A home whose settings know models of these names at this address."""
     home.mkdir(exist_ok=True)
-    tables = []
-    for name in names:
-        known = f'base_url = "{base_url}"\nmodel = "{name}-1"\nmax_tokens = 300\nconcurrency = {concurrency}\n{profile}'
-        dated = f'{price}currency = "USD"\ndate = 2026-11-21\nsource = "invented"\n'
-        tables.append(f"[{name}]\n{known}" + (f"[{name}.price]\n{dated}" if price else ""))
+    known = f'base_url = "{base_url}"\nmax_tokens = 300\nconcurrency = {concurrency}\n{profile}'
+    tables = [f'[{name}]\nmodel = "{name}-1"\n{known}[{name}.price]\n{PRICE}' for name in names]
     (home / "profiles.toml").write_text("".join(tables), encoding="utf-8")
     (home / "gongqing.toml").write_text('[llm]\nprofiles = "profiles.toml"\nrepairs = 0\n', encoding="utf-8")
 
@@ -56,12 +43,11 @@ def profiles(
 class JudgeProcess:
     """The service, until the block is left."""
 
-    def __init__(self, home: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
-        home.mkdir(exist_ok=True)
+    def __init__(self, home: Path, *options: str) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "pipelines.judge.service", "--home", str(home), *options],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -86,7 +72,7 @@ class JudgeProcess:
 
     def post(self, path: str, body: Any) -> tuple[int, dict[str, Any]]:
         """Status and JSON."""
-        return _fetched(f"{self.address}/{path}", body if isinstance(body, bytes) else json.dumps(body).encode())
+        return self._get(path, body if isinstance(body, bytes) else json.dumps(body).encode())
 
     def posts(self, path: str, bodies: list[dict[str, Any]], at_once: int = 64) -> list[tuple[int, dict[str, Any]]]:
         """The same of many, by as many clients at once."""
@@ -95,13 +81,11 @@ class JudgeProcess:
 
     def about(self) -> dict[str, Any]:
         """What it tells of itself."""
-        return _fetched(f"{self.address}/about", None)[1]
+        return self._get("about", None)[1]
 
-
-def _fetched(url: str, body: bytes | None) -> tuple[int, dict[str, Any]]:
-    request = urllib.request.Request(url, data=body)
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.status, json.load(answer)
-    except urllib.error.HTTPError as error:
-        return error.code, json.load(error)
+    def _get(self, path: str, body: bytes | None) -> tuple[int, dict[str, Any]]:
+        try:
+            with urllib.request.urlopen(f"{self.address}/{path}", data=body, timeout=60) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)

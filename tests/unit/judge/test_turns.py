@@ -43,13 +43,9 @@ def test_a_prompt_shows_the_verdicts_that_are_read(name: str, steps: int, choice
 
 
 def test_a_step_alone_is_asked_with_the_steps_and_verdicts_before_it():
-    shown = json.loads(process_turn(case(), 2, ["第一步正确。"]))
-    assert shown == {
-        "dialogue": ASKED,
-        "judged": [{"step": 1, "text": "阶段：探索\n他睡不好", "verdict": "第一步正确。"}],
-        "step": 2,
-        "text": "情感：消极；情绪：疲惫；强度：3\n说了一个月",
-    }
+    judged = [{"step": 1, "text": "阶段：探索\n他睡不好", "verdict": "第一步正确。"}]
+    asked = {"dialogue": ASKED, "judged": judged, "step": 2, "text": "情感：消极；情绪：疲惫；强度：3\n说了一个月"}
+    assert json.loads(process_turn(case(), 2, ["第一步正确。"])) == asked
     assert json.loads(process_turn(case(), 1, []))["judged"] == []
     with pytest.raises(ValueError, match="zip"):
         process_turn(case(), 3, ["第一步正确。"])
@@ -61,11 +57,12 @@ def test_responses_stand_in_the_places_that_were_drawn():
 
 
 def test_one_conversation_shows_everything_once():
-    first, second, third, last = map(json.loads, unified_turns(case()))
-    assert first == {"dialogue": ASKED, "step": 1, "text": "阶段：探索\n他睡不好"}
-    assert second == {"step": 2, "text": "情感：消极；情绪：疲惫；强度：3\n说了一个月"}
-    assert third == {"step": 3, "text": "策略：情感反映\n先被听见"}
-    assert last == {"A": "辛苦了。", "B": "听起来很累。"}
+    assert list(map(json.loads, unified_turns(case()))) == [
+        {"dialogue": ASKED, "step": 1, "text": "阶段：探索\n他睡不好"},
+        {"step": 2, "text": "情感：消极；情绪：疲惫；强度：3\n说了一个月"},
+        {"step": 3, "text": "策略：情感反映\n先被听见"},
+        {"A": "辛苦了。", "B": "听起来很累。"},
+    ]
 
 
 def test_a_step_that_is_missing_is_shown_as_empty():

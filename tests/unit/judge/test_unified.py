@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from pipelines.judge.backend import NoVerdict
 from pipelines.judge.judging import MODES, OUTCOME, PROCESS, UNIFIED, judge
 from pipelines.judge.turns import Case
 from pipelines.llm.questions import Question, read
@@ -61,11 +60,3 @@ def test_without_a_response_the_reference_has_won_and_nobody_is_asked():
         ask = Asked("B")
         found = judged(mode, ask, Case(HISTORY, STEPS, None, "加油！", True))
         assert (found.preference, len(ask.questions)) == ("first", 2)
-
-
-def test_a_verdict_that_is_not_to_be_had_ends_the_judgement():
-    async def nothing(question: Question):
-        raise NoVerdict("no_answer: timeout, tries: 6")
-
-    with pytest.raises(NoVerdict, match="timeout"):
-        judged("unified", nothing, Case(HISTORY, ["一", "二", "三"], "四", "五", True))
