@@ -1,9 +1,4 @@
-"""A process that asks in a batch and kills itself: `python batch_worker.py LEDGER BASE_URL COUNT CAP WHERE`.
-
-WHERE: `stored` (before the ledger hears of the file), `uploaded` (before the batch is made), `made` (before the ledger
-hears of it), `waiting` (while the host works), `collecting` (with some of the answers kept), `clearing` (with all of
-them kept), or `never`.
-"""
+"""A process that asks in a batch and kills itself: `python batch_worker.py LEDGER BASE_URL COUNT CAP WHERE`."""
 
 import asyncio
 import os
@@ -22,53 +17,34 @@ KEPT = 17  # answers before it dies while collecting, of which so many are on th
 AT_ONCE = 10
 
 
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+def die_at(owner: Any, name: str, times: int) -> None:
+    """Dies before the first call of a method (0 times), or once it has returned so often."""
+    call, gate, done = getattr(owner, name), asyncio.Semaphore(AT_ONCE), 0
+
+    async def dies(*args: Any, **fields: Any) -> Any:
+        nonlocal done
+        async with gate:
+            result = await call(*args, **fields) if times else None
+        done += 1
+        if done >= times:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    setattr(owner, name, dies)
 
 
 async def ask(path: Path, base_url: str, count: int, cap: int, where: str) -> None:
-    gate = asyncio.Semaphore(AT_ONCE)
-    client: Any = client_of(base_url)
+    client = client_of(base_url)
     with Ledger(path) as ledger:
-        create, retrieve, answered = client.batches.create, client.batches.retrieve, ledger.answered
-        delete, upload = client.files.delete, client.files.create
-        kept = 0
-
-        async def creates(**given: Any) -> Any:
-            if where == "uploaded":
-                die()
-            made = await create(**given)
-            if where == "made":
-                die()
-            return made
-
-        async def retrieves(*given: Any) -> Any:
-            if where == "waiting":
-                die()
-            return await retrieve(*given)
-
-        async def keeps(*given: Any) -> Any:
-            nonlocal kept
-            async with gate:
-                recorded = await answered(*given)
-            kept += 1
-            if where == "collecting" and kept == KEPT:
-                die()
-            return recorded
-
-        async def deletes(*given: Any) -> Any:
-            if where == "clearing":
-                die()
-            return await delete(*given)
-
-        async def uploads(**given: Any) -> Any:
-            told = await upload(**given)
-            if where == "stored":
-                die()
-            return told
-
-        client.files.delete, client.files.create = deletes, uploads
-        client.batches.create, client.batches.retrieve, ledger.answered = creates, retrieves, keeps  # type: ignore
+        places = {
+            "stored": (client.files, "create", 1),  # before the ledger hears of the file
+            "uploaded": (client.batches, "create", 0),  # before the batch is made
+            "made": (client.batches, "create", 1),  # before the ledger hears of it
+            "waiting": (client.batches, "retrieve", 0),  # while the host works
+            "collecting": (ledger, "answered", KEPT),  # with some of the answers kept
+            "clearing": (client.files, "delete", 0),  # with all of them kept
+        }
+        die_at(*places[where])
         await BatchSender(client, ledger, MODEL, opened(ledger, cap).id, PATIENCE).ask(calls(range(count)))
 
 

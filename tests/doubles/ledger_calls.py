@@ -33,11 +33,13 @@ def run(work: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(work)
 
 
-async def ask(ledger: Ledger, number: int, *, reserve: int = 1000, budget: int | None = None, cost: int = COST) -> Any:
-    """Begins a call and answers it, where it may leave."""
-    begun = await ledger.begin(call(number), reserve=reserve, budget=budget)
+async def ask(
+    ledger: Ledger, number: int, reply: Answer | None = None, *, budget: int | None = None, **fields: Any
+) -> Any:
+    """Begins a call with these fields and answers it, where it may leave."""
+    begun = await ledger.begin(call(number, **fields), reserve=1000, budget=budget)
     if isinstance(begun, Attempt):
-        await ledger.answered(begun, answer(number, cost))
+        await ledger.answered(begun, reply or answer(number))
         return ledger.recorded([begun.call.key])[begun.call.key]
     return begun
 
