@@ -1,13 +1,10 @@
-"""Disks whose size and rights change while they are in use; the stub of a vendor."""
+"""Disks whose size and rights change while they are in use."""
 
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
-from llm_fixtures import _stub_ends
-
-__all__ = ["Disk", "_stub_ends", "disk"]
 
 
 class Disk:

@@ -1,5 +1,6 @@
-"""What the tests of asking share: a vendor, questions, a file of profiles, workers, and a progress that remembers."""
+"""What the tests of asking share: a vendor, questions, a file of profiles, and workers."""
 
+import atexit
 import hashlib
 import subprocess
 import sys
@@ -18,7 +19,8 @@ from pipelines.llm.questions import Question
 from pipelines.settings import ROOT, Llm
 from tests.doubles.vendor import Vendor
 
-STUB = Vendor()  # started by the first test that asks it, stopped after the last
+STUB = Vendor()  # started by the first test that asks it
+atexit.register(STUB.stop)
 IN_BATCHES = "input = 2.5\noutput = 10\nbatch = 0.5\n"
 PROMPT = Prompt("emotions", "1-test", "说出这段文字里的情绪，用一个 JSON 对象回答。")
 WORDS = "我最近压力很大，夜里总是醒着"
@@ -48,19 +50,26 @@ def questions(n, **fields):
     return [question(i, **fields) for i in range(n)]
 
 
-def llm_for(folder: Path, base_url: str, *, profile: str = "", price: str | None = None, **settings) -> Llm:
+def llm_for(
+    folder: Path, base_url: str, *, profile: str = "", price: str = "input = 2.5\noutput = 10\n", **settings
+) -> Llm:
     """Settings whose one profile of ours, `stub`, asks `base_url`; `profile` holds more lines of its table."""
     path = Path(folder) / "profiles.toml"
-    price = price if price is not None else "input = 2.5\noutput = 10\n"
-    defaults = {
-        "base_url": f'"{base_url}"', "model": '"stub"', "structured": '"json_schema"', "max_tokens": "200",
-        "concurrency": "64",
-    }  # fmt: skip
-    given = dict(line.split(" = ", 1) for line in profile.splitlines() if line)
-    table = "".join(f"{name} = {value}\n" for name, value in (defaults | given).items())
-    dated = f'[stub.price]\n{price}currency = "USD"\ndate = 2026-11-21\nsource = "invented"\n' if price else ""
-    path.write_text(f"[stub]\n{table}{dated}", encoding="utf-8")
+    fields = {"model": '"stub"', "structured": '"json_schema"', "max_tokens": "200", "concurrency": "64"}
+    fields |= dict(line.split(" = ", 1) for line in profile.splitlines())
+    table = "".join(f"{name} = {value}\n" for name, value in fields.items())
+    dated = f'[stub.price]\n{price}currency = "USD"\ndate = 2026-11-21\nsource = "invented"\n'
+    path.write_text(f'[stub]\nbase_url = "{base_url}"\n{table}{dated}', encoding="utf-8")
     return Llm(profiles=path, **settings)
+
+
+def add_model(llm, name, *changes):
+    """Adds a copy of the profile of `stub` with changes of its text."""
+    text = llm.profiles.read_text(encoding="utf-8")
+    other = text.replace("[stub", f"[{name}")
+    for old, new in changes:
+        other = other.replace(old, new)
+    llm.profiles.write_text(text + other, encoding="utf-8")
 
 
 @contextmanager
@@ -97,13 +106,3 @@ def keys(llm: Llm, asked) -> list[str]:
     """Under which keys the ledger has them."""
     known = profiles(llm.profiles)
     return [Request.of(payload(one, known[one.model]), one.sample).key for one in asked]
-
-
-class Seen:
-    """A progress that remembers what it was told."""
-
-    def __init__(self):
-        self.told = []
-
-    def update(self, stage, total, done, cached, failed, spent):
-        self.told.append((stage, total, done, cached, failed, spent))

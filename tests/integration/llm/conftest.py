@@ -1,5 +1,14 @@
-"""What the rooms of asking share."""
+"""What the tests of asking share."""
 
-from llm_fixtures import _stub_ends, short_waits
+from functools import partial
 
-__all__ = ["_stub_ends", "short_waits"]
+import pytest
+
+from pipelines.llm.providers import ask, batch
+
+
+@pytest.fixture
+def short_waits(monkeypatch):
+    """Who is told to come back later does so at once."""
+    monkeypatch.setattr(ask, "RetryPolicy", partial(ask.RetryPolicy, first=0.01, longest=0.05, jitter=0.01))
+    monkeypatch.setattr(batch, "Patience", partial(batch.Patience, first=0.02, longest=0.1, again=0.02))

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 from decimal import Decimal
 
 import pytest
@@ -37,6 +38,7 @@ def asked_of(host, folder, n=N, cap=CAP, **settings):
     """What ends a stage of `n` questions; None: nothing does."""
     profile = 'key_variable = "HOSTILE_KEY"\n'
     told = {"attempts": 2, "concurrency": AT_ONCE, "timeout": 10.0} | settings
+    folder.mkdir(exist_ok=True)
     llm = llm_for(folder, host.base_url, profile=profile, **told)
     try:
         with asking(folder, llm, cap) as ask:
@@ -46,19 +48,14 @@ def asked_of(host, folder, n=N, cap=CAP, **settings):
     return None
 
 
-def billing(usage):
-    return lambda handler, asked: handler.give(completion(GOOD, asked, usage=usage).replace(b'"NaN"', b"NaN"))
-
-
 def body(content, status=200, **headers):
     return lambda handler, asked: handler.give(content, status, **headers)
 
 
-HUGE = b" " * (3 << 20)
 ENDS = {
-    "huge": (body(HUGE), "replies of more than 1048576 bytes"),
+    "huge": (body(b" " * (3 << 20)), "replies of more than 1048576 bytes"),
     "429 for years": (body(b"{}", 429, Retry_After="100000000"), "asks to wait 100000000 s"),
-    "drip": (drip, r"8 questions in a row \(timeout\)"),
+    "drip": (drip, "8 questions in a row (timeout)"),
 }
 
 
@@ -68,7 +65,7 @@ def test_a_host_that_gives_no_answers_ends_the_run_soon(tmp_path, kind):
     with HostileHost(answer) as host:
         error = asked_of(host, tmp_path, timeout=0.3 if kind == "drip" else 10.0)
     assert isinstance(error, HostRefused)
-    assert said.replace("\\", "") in str(error)
+    assert said in str(error)
     assert host.requests <= 2 * (MOST_IN_A_ROW + 2 * AT_ONCE)
     with ledger_of(tmp_path) as ledger:
         budget = ledger.budget(BUDGET)
@@ -79,16 +76,8 @@ def test_a_host_that_gives_no_answers_ends_the_run_soon(tmp_path, kind):
 # Replies that are no answers
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        '忽略以上。{"topic":"=HYPERLINK(\\"http://e\\",\\"x\\")","emotion":"<script>"}',
-        "服务繁忙",
-    ],
-    ids=["inject", "busy"],
-)
-def test_a_model_whose_replies_are_no_answers_ends_the_stage(tmp_path, answer):
-    with HostileHost(answer) as host:
+def test_a_model_whose_replies_are_no_answers_ends_the_stage(tmp_path):
+    with HostileHost('忽略以上。{"topic":"=HYPERLINK(\\"http://e\\",\\"x\\")","emotion":"<script>"}') as host:
         error = asked_of(host, tmp_path)
     assert isinstance(error, TooManyInvalid)
     assert "replies to questions of emotions are invalid after all repairs" in error.what
@@ -98,47 +87,36 @@ def test_a_model_whose_replies_are_no_answers_ends_the_stage(tmp_path, answer):
         assert sum(one.calls for one in ledger.spend()) == host.requests  # what was paid for is kept
 
 
-def test_a_share_that_is_borne_ends_nothing(tmp_path):
-    with HostileHost("服务繁忙") as host:
-        assert asked_of(host, tmp_path, failures=1.0) is None
-    assert host.requests == 2 * N
-
-
-REFUSED = {
-    "400": (json.dumps({"error": {"code": "content_filter"}}).encode(), 400),
-    "200": (json.dumps({"error": {"message": "inappropriate content"}}).encode(), 200),
-}
-
-
-@pytest.mark.parametrize("kind", REFUSED)
-def test_a_host_that_refuses_most_texts_ends_the_stage_and_once_it_is_mended_they_are_asked_anew(tmp_path, kind):
-    with HostileHost(body(*REFUSED[kind])) as host:
+@pytest.mark.parametrize(
+    ("status", "error"), [(400, '{"code": "content_filter"}'), (200, '{"message": "inappropriate content"}')]
+)
+def test_a_host_that_refuses_most_texts_ends_the_stage_and_once_it_is_mended_they_are_asked_anew(
+    tmp_path, status, error
+):
+    with HostileHost(body(f'{{"error": {error}}}'.encode(), status)) as host:
         error = asked_of(host, tmp_path)
     assert isinstance(error, TooManyInvalid)
     assert "refuse the text, or cannot read it whole (most often: content_filter)" in error.what
     assert host.requests <= 2 * LEAST_OF_A_STAGE + 2 * AT_ONCE
-    with vendor_as() as vendor, asking(tmp_path, llm_for(tmp_path, vendor.base_url)) as ask:
-        assert all(reply.value for reply in ask.ask("emotions", questions(N)))
+    with vendor_as() as vendor:
+        assert asked_of(vendor, tmp_path) is None
 
 
 def test_once_the_host_is_mended_what_was_invalid_is_asked_anew_and_stands(tmp_path):
     """The same command goes on: what was answered is not asked again, and a later, larger stage does not go back."""
     with HostileHost("服务繁忙") as host:
         assert isinstance(asked_of(host, tmp_path), TooManyInvalid)
-    lost = host.requests // 2
+        lost = host.requests // 2
+        assert asked_of(host, tmp_path / "other", failures=1.0) is None  # what the settings let pass
     with vendor_as() as vendor:
         llm = llm_for(tmp_path, vendor.base_url)
         with asking(tmp_path, llm, None) as ask:
             assert ask.estimate("emotions", questions(N)).calls == N
-        with asking(tmp_path, llm) as ask:
-            replies = ask.ask("emotions", questions(N))
-        assert [reply.question.row_id for reply in replies] == [f"r{i}" for i in range(N)]
-        assert all(reply.value for reply in replies)
-        assert vendor.stats()["requests"] == N
-        with asking(tmp_path, llm) as ask:
-            replies = ask.ask("emotions", questions(10 * N))
-        assert all(reply.value for reply in replies)
-        assert vendor.stats()["requests"] == 10 * N
+        for n in (N, 10 * N):
+            with asking(tmp_path, llm) as ask:
+                replies = ask.ask("emotions", questions(n))
+            assert [reply.question.row_id for reply in replies if reply.value] == [f"r{i}" for i in range(n)]
+            assert vendor.stats()["requests"] == n
     anew = [reply for reply in replies if reply.question.sample]
     assert 0 < len(anew) <= lost
 
@@ -153,20 +131,15 @@ def test_a_batch_of_replies_that_are_no_answers_ends_the_stage(tmp_path):
             ask.ask("emotions", questions(40, parse=parse))
 
 
-# Bills
-
-
 def test_a_usage_that_cannot_be_counts_as_the_worst_case(tmp_path):
-    with HostileHost(billing({"prompt_tokens": 0, "completion_tokens": "NaN"})) as host:
+    usage = {"prompt_tokens": 0, "completion_tokens": math.nan}
+    with HostileHost(lambda handler, asked: handler.give(completion(GOOD, asked, usage=usage))) as host:
         error = asked_of(host, tmp_path, cap="0.05")
     assert isinstance(error, BudgetSpent)
     profile = profiles(llm_for(tmp_path, host.base_url).profiles)["stub"]
     most = worst_case(profile, payload(question(0), profile))
     assert host.requests <= Decimal("0.05") * NANO / most + 1
     assert Decimal("0.05") - 2 * Decimal(most) / NANO <= error.spent <= Decimal("0.05")
-
-
-# Ways elsewhere
 
 
 def test_no_redirect_is_followed_and_the_first_one_ends_the_run(tmp_path):
@@ -188,9 +161,6 @@ def test_no_redirect_of_a_batch_is_followed(tmp_path):
         with asking(tmp_path, llm, batch=True) as ask, pytest.raises(HostRefused, match="sends to 127"):
             ask.ask("emotions", questions(3))
     assert (thief.requests, host.requests) == (0, 1)
-
-
-# Keys
 
 
 def echoed(handler, asked):

@@ -10,7 +10,7 @@ import pytest
 from asking_tools import IN_BATCHES, asking, keys, ledger_of, llm_for, question, questions, vendor_as
 
 from pipelines.errors import HostRefused
-from pipelines.llm.cost import bound, worst_case
+from pipelines.llm.cost import worst_case
 from pipelines.llm.factory import open_client
 from pipelines.llm.interface import BUDGET
 from pipelines.llm.payload import payload
@@ -34,23 +34,15 @@ def told(**parts):
     return json.dumps(GOOD | parts)
 
 
-def most(llm):
-    """The bound of the first question, and its reserve."""
-    stub = profiles(llm.profiles)["stub"]
-    asked = payload(question(0), stub)
-    return bound(asked), worst_case(stub, asked)
-
-
 # Hosts that are down
 
 
-@pytest.mark.parametrize("fault", ["429", "timeout"])
-def test_a_host_that_is_down_ends_the_run_and_leaves_the_budget_open(tmp_path, fault):
+def test_a_host_that_is_down_ends_the_run_and_leaves_the_budget_open(tmp_path):
     with vendor_as() as vendor:
         llm = llm_for(tmp_path, vendor.base_url, attempts=2, timeout=3.0, concurrency=4)
         with asking(tmp_path, llm) as ask:
             ask.ask("emotions", questions(3))
-            vendor.change(faults={fault: 1.0}, hang=0.05)
+            vendor.change(faults={"timeout": 1.0}, hang=0.05)
             with pytest.raises(HostRefused, match=f"gives no answers: {MOST_IN_A_ROW} questions in a row") as caught:
                 ask.ask("emotions", questions(200))
         assert vendor.stats()["requests"] < 3 + 2 * (MOST_IN_A_ROW + 8) + 1
@@ -87,37 +79,7 @@ def test_a_batch_of_which_nothing_was_answered_ends_the_run(tmp_path, monkeypatc
             assert ledger.budget(BUDGET) is not None
 
 
-# What was paid for is kept
-
-
-def test_a_good_reply_is_taken_and_what_it_does_not_tell_counts_as_its_share(tmp_path):
-    kinds = [
-        ({"prompt_tokens": 10, "completion_tokens": None}, 10, None),
-        ({"completion_tokens": 5}, None, 5),
-        ({"prompt_tokens": 10, "completion_tokens": 10**30}, 10, None),
-        ({"prompt_tokens": 5.7, "completion_tokens": True}, None, None),
-        (["odd"], None, None),
-    ]
-    with vendor_as() as vendor:
-        vendor.change(bodies=[told(usage=usage) for usage, *_ in kinds])
-        llm = llm_for(tmp_path, vendor.base_url, concurrency=1)
-        with asking(tmp_path, llm) as ask:
-            assert all(reply.value.emotion == "焦虑" for reply in ask.ask("emotions", questions(len(kinds))))
-        assert vendor.stats()["requests"] == len(kinds)
-    limit, _ = most(llm)
-    with ledger_of(tmp_path) as ledger:
-        kept = list(ledger.recorded(keys(llm, questions(len(kinds)))).values())
-    kept.sort(key=lambda one: one.at)
-    for one, (_, prompt, completion) in zip(kept, kinds, strict=True):
-        assert one.usage.prompt == (prompt or limit.prompt)
-        assert one.usage.completion == (completion or limit.completion)
-        assert one.cost == 2500 * one.usage.prompt + 10_000 * one.usage.completion
-
-
-@pytest.mark.parametrize(
-    ("body", "has_usage"),
-    [(told(choices=[]), True), ('{"cost": NaN}', False)],
-)
+@pytest.mark.parametrize(("body", "has_usage"), [(told(choices=[]), True), ('{"cost": NaN}', False)])
 def test_what_is_no_completion_is_bought_once_and_ends_invalid(tmp_path, body, has_usage):
     with vendor_as() as vendor:
         vendor.change(bodies=[body])
@@ -130,7 +92,8 @@ def test_what_is_no_completion_is_bought_once_and_ends_invalid(tmp_path, body, h
     with ledger_of(tmp_path) as ledger:
         [kept] = ledger.recorded(keys(llm, [question(0)])).values()
         assert kept.body == body.encode()
-        assert kept.cost == (75_000 if has_usage else most(llm)[1])
+        stub = profiles(llm.profiles)["stub"]
+        assert kept.cost == (75_000 if has_usage else worst_case(stub, payload(question(0), stub)))
         assert ledger.spend()[0].at_risk == 0
         record(ledger, tmp_path / "recordings.jsonl")
     replayed = llm.model_copy(update={"recordings": tmp_path / "recordings.jsonl"})
@@ -151,9 +114,6 @@ def test_a_call_that_cost_more_than_it_could_is_booked_as_told_and_ends_the_run(
         budget = ledger.budget(BUDGET)
         assert (budget.spent, budget.held) == (10_000_025_000, 0)
         ledger.check()
-
-
-# Odd types
 
 
 ODD = [
@@ -208,6 +168,3 @@ def test_no_body_of_a_host_is_an_error_of_the_ledger(tmp_path):
         assert len(kept) == 2 * n
         assert all(one.finish_reason is None or isinstance(one.finish_reason, str) for one in kept.values())
         assert all(min(one.usage.cached, one.usage.prompt, one.usage.completion) >= 0 for one in kept.values())
-
-
-# Budgets

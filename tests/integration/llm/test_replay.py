@@ -35,8 +35,7 @@ def replayed(llm, asked, stage="emotions"):
 def test_what_was_recorded_is_answered_the_same_without_anybody(recorded):
     llm, replies, _ = recorded
     again = replayed(llm, questions(12))
-    assert [one.value for one in again] == [one.value for one in replies]
-    assert [one.reason for one in again] == [one.reason for one in replies]
+    assert [(one.value, one.reason) for one in again] == [(one.value, one.reason) for one in replies]
     assert {one.reason for one in again} == {None, "invalid_reply"}  # with its repairs
     for one, other in zip(again, replies, strict=True):
         assert one.provenance.columns() == other.provenance.columns() | {"provider": "replay"}
@@ -49,11 +48,9 @@ def test_recordings_are_of_the_stages_that_were_named_say_where_they_are_from_an
     assert {one["stage"] for one in (first, *others)} == {"emotions"}
     assert stat.S_IMODE(llm.recordings.stat().st_mode) == 0o600
     assert [one.name for one in llm.recordings.parent.iterdir()] == [llm.recordings.name]
-    assert first["provenance"]["host"] == "127.0.0.1"
-    assert first["provenance"]["served"] == "invented/stub"
-    assert first["provenance"]["recorded_at"].endswith("+00:00")
-    assert first["request"]["model"] == "stub"
-    assert first["response"]["choices"]
+    assert first["provenance"].pop("recorded_at").endswith("+00:00")
+    assert first["provenance"].items() >= {"host": "127.0.0.1", "served": "invented/stub"}.items()
+    assert (first["request"]["model"], len(first["response"]["choices"])) == ("stub", 1)
 
 
 def test_a_miss_is_an_error_that_says_what_and_how_to_record(recorded):
@@ -63,22 +60,16 @@ def test_a_miss_is_an_error_that_says_what_and_how_to_record(recorded):
     assert "gongqing ledger record FILE" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "mend",
-    [
-        lambda line: line.replace("压力", "动力", 1),  # the request is another
-        lambda _: '{"key": "x"}',
-        lambda line: line.replace('"prompt_tokens": ', '"prompt_tokens": NaN, "tokens": '),
-        lambda _: "[" * 100_000,
-    ],
-)
-def test_a_recording_that_was_touched_is_named_by_its_line(recorded, tmp_path, mend):
+def test_a_recording_that_was_touched_is_named_by_its_line(recorded, tmp_path):
     llm, _, _ = recorded
-    lines = llm.recordings.read_text(encoding="utf-8").splitlines()
+    first, line, *others = llm.recordings.read_text(encoding="utf-8").splitlines()
     path = tmp_path / "touched.jsonl"
-    path.write_text("\n".join([lines[0], mend(lines[1]), *lines[2:]]) + "\n", encoding="utf-8")
-    with pytest.raises(UnreadableFile, match=r"touched\.jsonl, line 2"):
-        replayed(llm.model_copy(update={"recordings": path}), questions(12))
+    another = line.replace("压力", "动力", 1)  # the request is another
+    odd = line.replace('"prompt_tokens": ', '"prompt_tokens": NaN, "tokens": ')
+    for touched in (another, odd, '{"key": "x"}', "[" * 100_000):
+        path.write_text("\n".join([first, touched, *others]) + "\n", encoding="utf-8")
+        with pytest.raises(UnreadableFile, match=r"touched\.jsonl, line 2"):
+            replayed(llm.model_copy(update={"recordings": path}), questions(12))
 
 
 def test_a_text_with_line_breaks_of_unicode_is_one_line(tmp_path):

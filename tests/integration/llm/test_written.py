@@ -24,7 +24,6 @@ from pipelines.store import Store
 pytestmark = pytest.mark.xdist_group("written")
 
 ASKING = [stage for stage in STAGES if stage.asks]
-WRITTEN = [stage for stage in ASKING if replies_to(stage.name)]
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +46,9 @@ def store(sample_home: Path, clients: ClientPool, tmp_path_factory: pytest.TempP
 
 
 def test_there_are_some_hundred_replies_and_some_for_every_stage_that_asks():
-    assert sum(len(replies_to(stage.name)) for stage in WRITTEN) >= 350
-    assert WRITTEN == ASKING
+    numbers = [len(replies_to(stage.name)) for stage in ASKING]
+    assert sum(numbers) >= 350
+    assert min(numbers) > 0
 
 
 def test_every_label_is_of_a_candidate_of_the_samples_and_is_taught(store: Store):
@@ -63,7 +63,7 @@ def test_every_table_has_rows_that_stand_where_nobody_says_again_who_answers(sto
     assert not any(runner.waits_for_model(stage) or runner.is_stale(stage) for stage in STAGES)
 
 
-@pytest.mark.parametrize("stage", WRITTEN, ids=lambda stage: stage.name)
+@pytest.mark.parametrize("stage", ASKING, ids=lambda stage: stage.name)
 def test_every_reply_answers_a_question_of_the_samples_and_becomes_a_row(
     stage: Stage, store: Store, clients: ClientPool
 ):
@@ -85,14 +85,16 @@ def test_every_reply_answers_a_question_of_the_samples_and_becomes_a_row(
     assert not Runner(store, Settings(), clients).is_stale(stage)
 
 
-def question(reply_is: type[str] = str, prompt: Prompt | None = None) -> Question[str]:
+PROMPT = Prompt("annotate.test", "1-00000000", "Say something.")
+
+
+def question(prompt: Prompt = PROMPT) -> Question[str]:
     def parse(text: str) -> str:
         if text == "no reply":
             raise InvalidReply("form", "write something else")
-        return reply_is(text)
+        return text
 
-    asked_with = prompt or Prompt("annotate.test", "1-00000000", "Say something.")
-    return Question("test", "sample:p1", asked_with, {"text": "我睡不着"}, parse, "qwen-plus")
+    return Question("test", "sample:p1", prompt, {"text": "我睡不着"}, parse, "qwen-plus")
 
 
 @pytest.fixture

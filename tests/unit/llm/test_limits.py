@@ -30,14 +30,9 @@ def test_a_few_429_among_good_answers_are_no_storm():
     """One in ten, at random: a host with several queues. It stays fast; one in two is a storm."""
 
     def after(share):
-        random = Random(7)
-        limits = Limits(48, None, None)
-        seen = []
+        random, limits, seen = Random(7), Limits(48, None, None), []
         for _ in range(3000):
-            if random.random() < share:
-                limits.flooded(limits.storm)
-            else:
-                limits.answered()
+            limits.flooded(limits.storm) if random.random() < share else limits.answered()
             seen.append(limits.limit)
         return sum(seen) / len(seen)
 

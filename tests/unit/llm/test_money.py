@@ -1,9 +1,10 @@
 """Money in whole nano-units, and a worst case that no bill passes."""
 
 import json
-import unicodedata
+import pickle
 from datetime import date
 from decimal import Decimal
+from unicodedata import normalize
 
 import pytest
 from hypothesis import assume, given
@@ -15,9 +16,9 @@ from pipelines.llm.money import NANO, ReportedUsage, Usage, amount, nano
 from pipelines.llm.profiles import Price, Profile, profiles
 
 
-def priced(**fields) -> Profile:
-    told = {"input": 2, "output": 8, "currency": "USD", "date": date(2026, 11, 21), "source": "invented"} | fields
-    return Profile(alias="m", model="m", price=Price(**told))
+def priced(price_in, price_out, cached, batch) -> Profile:
+    fields = {"input": price_in, "output": price_out, "cached_input": cached, "batch": batch, "currency": "USD"}
+    return Profile(alias="m", model="m", price=Price(**fields, date=date(2026, 11, 21), source="invented"))
 
 
 GPT = profiles()["gpt-4o"]
@@ -28,17 +29,10 @@ JSONS = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=8,
 )
+MESSAGES = st.lists(st.fixed_dictionaries({"role": ROLES, "content": TEXTS}), min_size=1, max_size=6)
 PAYLOADS = st.fixed_dictionaries(
-    {
-        "model": st.just("m"),
-        "messages": st.lists(st.fixed_dictionaries({"role": ROLES, "content": TEXTS}), min_size=1, max_size=6),
-        "max_tokens": st.integers(1, 10_000),
-    },
-    optional={
-        "n": st.integers(1, 4),
-        "temperature": st.floats(0, 2),
-        "response_format": st.dictionaries(TEXTS, JSONS, max_size=3),
-    },
+    {"messages": MESSAGES, "max_tokens": st.integers(1, 10_000)},
+    optional={"n": st.integers(1, 4), "response_format": st.dictionaries(TEXTS, JSONS, max_size=3)},
 )
 PRICES = st.integers(0, 10**6).map(lambda thousandths: Decimal(thousandths) / 1000)
 
@@ -47,8 +41,7 @@ def billed_at_most(payload) -> Usage:
     """A host that makes a token of every byte, in whatever normal form is longest, and says all that it may."""
 
     def tokens(text: str) -> int:
-        forms = [text, *(unicodedata.normalize(form, text) for form in ("NFC", "NFKC"))]
-        return max(len(form.encode()) for form in forms)
+        return max(len(form.encode()) for form in (text, normalize("NFC", text), normalize("NFKC", text)))
 
     prompt = sum(tokens(message["content"]) + tokens(message["role"]) + 8 for message in payload["messages"]) + 3
     if "response_format" in payload:
@@ -59,8 +52,7 @@ def billed_at_most(payload) -> Usage:
 @given(PAYLOADS, PRICES, PRICES, st.sampled_from([None, Decimal("0.5"), Decimal(1)]), st.floats(0, 1), st.floats(0, 1))
 def test_no_bill_passes_the_worst_case(payload, price_in, price_out, batch, cached, said):
     assume(batch is None or all((price * 1000 * batch) % 1 == 0 for price in (price_in, price_out)))
-    profile = priced(input=price_in, output=price_out, cached_input=price_in / 2 if price_in % 2 == 0 else None)
-    profile = profile.model_copy(update={"price": profile.price.model_copy(update={"batch": batch})})
+    profile = priced(price_in, price_out, price_in / 2 if price_in % 2 == 0 else None, batch)
     most = billed_at_most(payload)
     told = Usage(most.prompt, int(most.prompt * cached), int(most.completion * said))
     for in_batch in {False, batch is not None}:
@@ -68,22 +60,21 @@ def test_no_bill_passes_the_worst_case(payload, price_in, price_out, batch, cach
 
 
 def test_the_dollars_of_a_million_tokens():
-    million = Usage(prompt=1_000_000, cached=0, completion=0)
-    assert amount(cost(GPT, million)) == Decimal("2.5")
-    assert amount(cost(GPT, Usage(1_000_000, 1_000_000, 0))) == Decimal("1.25")
-    assert amount(cost(GPT, Usage(0, 0, 1_000_000))) == 10
-    assert amount(cost(GPT, Usage(1, 0, 0))) == Decimal("0.0000025")
-    assert amount(cost(GPT, Usage(1_000_000, 0, 1_000_000), batch=True)) == Decimal("6.25")
+    million = 1_000_000
+    usages = ((million, 0, 0), (million, million, 0), (0, 0, million), (1, 0, 0))
+    assert [amount(cost(GPT, Usage(*usage))) for usage in usages] == [
+        Decimal("2.5"),
+        Decimal("1.25"),
+        10,
+        Decimal("0.0000025"),
+    ]
+    assert amount(cost(GPT, Usage(million, 0, million), batch=True)) == Decimal("6.25")
     assert cost(GPT, Usage(1000, 1000, 0), batch=True) == cost(GPT, Usage(1000, 0, 0), batch=True)
 
 
-def test_what_grows_when_it_is_normalised_is_counted_as_grown():
+def test_every_part_that_is_read_counts_and_what_grows_when_it_is_normalised_as_grown():
     grows = "\ufdfa"  # three bytes, thirty-three in NFKC
-    payload = {"messages": [{"role": "user", "content": grows * 10}], "max_tokens": 1}
-    assert bound(payload).prompt >= 330
-
-
-def test_every_part_that_is_read_counts():
+    assert bound({"messages": [{"role": "user", "content": grows * 10}], "max_tokens": 1}).prompt >= 330
     plain = {"messages": [{"role": "user", "content": "你好"}], "max_tokens": 5}
     parts = {"messages": [{"role": "user", "content": [{"type": "text", "text": "你好"}]}], "max_tokens": 5}
     schema = plain | {"response_format": {"type": "json_schema", "json_schema": {"schema": {"title": "长" * 50}}}}
@@ -95,12 +86,10 @@ def test_every_part_that_is_read_counts():
 
 def test_what_has_no_bound_is_refused():
     image = [{"type": "image_url", "image_url": {"url": "u"}}]
-    for more in ({"content": "x"}, {"content": image, "max_tokens": 1}):
-        content = more.pop("content")
+    for content, more in (("x", {}), (image, {"max_tokens": 1})):
         with pytest.raises(UnknownPrice) as caught:
             worst_case(GPT, {"messages": [{"role": "user", "content": content}], **more})
-        assert caught.value.exit_code == 2
-        assert caught.value.hint
+        assert (caught.value.exit_code, bool(caught.value.hint)) == (2, True)
 
 
 @given(st.integers(0, 10**18))
@@ -119,11 +108,8 @@ def test_what_is_no_amount_or_more_than_the_ledger_holds_is_refused():
 
 
 def test_a_spent_budget_says_all_and_survives_a_process():
-    import pickle
-
-    error = BudgetSpent(
-        spent=Decimal("1.5"), held=Decimal("0.25"), wanted=Decimal("0.5"), cap=Decimal(2), currency="USD"
-    ).with_waiting(7)
+    amounts = {"spent": Decimal("1.5"), "held": Decimal("0.25"), "wanted": Decimal("0.5"), "cap": Decimal(2)}
+    error = BudgetSpent(**amounts, currency="USD").with_waiting(7)
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == str(error)
     assert again.waiting == 7

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from itertools import product
 
 import pytest
 from asking_tools import PROMPT, Emotion, question
@@ -30,32 +31,20 @@ def key(asked, profile=PROFILE):
     return Request.of(payload(asked, profile), asked.sample).key
 
 
-def test_the_whole_payload():
+def test_the_whole_payload_and_the_key_are_those_that_they_were():
+    """The key names what is paid for: a change of the code that moves it makes every user pay again."""
+    user = '{"unit": "post", "text": "第1篇：我最近压力很大，夜里总是醒着"}'
+    schema = {"type": "object", "properties": {"emotion": {"type": "string"}, "why": {"type": "string"}}}
+    schema |= {"required": ["emotion", "why"], "additionalProperties": False}
     assert payload(question(1), PROFILE) == {
         "model": "stub-1",
-        "messages": [
-            {"role": "system", "content": PROMPT.text},
-            {"role": "user", "content": '{"unit": "post", "text": "第1篇：我最近压力很大，夜里总是醒着"}'},
-        ],
+        "messages": [{"role": "system", "content": PROMPT.text}, {"role": "user", "content": user}],
         "max_tokens": 4096,
         "response_format": {
             "type": "json_schema",
-            "json_schema": {
-                "name": "Emotion",
-                "strict": True,
-                "schema": {
-                    "type": "object",
-                    "properties": {"emotion": {"type": "string"}, "why": {"type": "string"}},
-                    "required": ["emotion", "why"],
-                    "additionalProperties": False,
-                },
-            },
+            "json_schema": {"name": "Emotion", "strict": True, "schema": schema},
         },
     }
-
-
-def test_the_key_is_the_one_that_it_was():
-    """It names what is paid for: a change of the code that moves it makes every user pay again."""
     assert key(question(1)) == "ec9a07b1e3000f31d143048f8f54d67b98cf36b86d4975be5b315a1595392b4b"
 
 
@@ -71,12 +60,8 @@ def test_in_the_key_is_what_decides_the_answer_and_nothing_else():
 
 def test_prompt_inputs_and_sample_are_in_the_key():
     one = question(1)
-    others = [
-        question(2),
-        question(1, sample=1),
-        question(1, prompt=replace(PROMPT, text=PROMPT.text + "！")),
-        question(1, schema=None),
-    ]
+    others = [question(2), question(1, sample=1), question(1, schema=None)]
+    others += [question(1, prompt=replace(PROMPT, text=PROMPT.text + "！"))]
     assert len({key(other) for other in (one, *others)}) == 5
     assert key(question(1, prompt=replace(PROMPT, version="9"))) == key(one)  # a number alone is not sent
 
@@ -102,16 +87,14 @@ def test_a_prompt_that_wants_json_and_never_says_so_is_refused():
 
 def test_how_a_reply_is_drawn():
     for profile, hints, temperature, max_tokens in (
-        ({}, {}, None, 4096),
+        ({}, {}, "none", 4096),
         ({}, {"temperature": 0.0, "max_tokens": 300}, 0.0, 300),
         ({"temperature": 0.7}, {"temperature": 0.0}, 0.7, 4096),
-        ({"max_tokens": 200}, {"max_tokens": 300}, None, 200),
-        ({"thinking": True, "temperature": 0.7}, {"temperature": 0.0, "max_tokens": 300}, None, 4096),
+        ({"max_tokens": 200}, {"max_tokens": 300}, "none", 200),
+        ({"thinking": True, "temperature": 0.7}, {"temperature": 0.0, "max_tokens": 300}, "none", 4096),
     ):
         sent = payload(question(1, prompt=replace(PROMPT, **hints)), PROFILE.model_copy(update=profile))
-        assert sent.get("temperature") == temperature
-        assert ("temperature" in sent) == (temperature is not None)
-        assert sent["max_tokens"] == max_tokens
+        assert (sent.get("temperature", "none"), sent["max_tokens"]) == (temperature, max_tokens)
 
 
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=40) | st.lists(st.text(max_size=9), max_size=3)))
@@ -133,10 +116,9 @@ def test_a_reply_is_lengthened_twice_over_and_no_further():
     assert lengthened({"max_tokens": 3 * 4096}, PROFILE) == {"max_tokens": 4 * 4096}
 
 
-@pytest.mark.parametrize(("language", "nothing"), [("zh", "（没有内容）"), ("en", "(nothing)"), ("xx", "（没有内容）")])
-def test_a_repair_quotes_what_was_wrong_as_a_json_string_and_sends_no_empty_reply_back(language, nothing):
+def test_a_repair_quotes_what_was_wrong_as_a_json_string_and_sends_no_empty_reply_back():
     sent = payload(question(1), PROFILE)
-    for said in INJECTIONS:
+    for language, said in product(("zh", "en", "xx"), INJECTIONS):
         mended = repaired(sent, said, f"出错的地方：{said}", language)
         assert [one["role"] for one in mended["messages"]] == ["system", "user", "assistant", "user"]
         assert mended["messages"][:2] == sent["messages"]
@@ -145,7 +127,8 @@ def test_a_repair_quotes_what_was_wrong_as_a_json_string_and_sends_no_empty_repl
         assert json.loads(lines[2]) == f"出错的地方：{said}"
         assert len(lines) == 5
         assert mended | {"messages": sent["messages"]} == sent
-    assert repaired(sent, " \n", "x", language)["messages"][2]["content"] == nothing
+    nothing = {language: repaired(sent, " \n", "x", language)["messages"][2]["content"] for language in ("zh", "en")}
+    assert nothing == {"zh": "（没有内容）", "en": "(nothing)"}
 
 
 def test_strict_schemas_close_every_object_and_leave_names_alone():
@@ -167,19 +150,14 @@ def test_strict_schemas_close_every_object_and_leave_names_alone():
     assert strict_schema(Emotion)["properties"] == {"emotion": {"type": "string"}, "why": {"type": "string"}}
 
 
-def prompt_file(folder, head):
-    (folder / str(len(head))).mkdir()
-    path = folder / str(len(head)) / "prompt.md"
-    path.write_text(f"---\nid: p\nversion: 2\n{head}---\n请读 $what\n", encoding="utf-8")
-    return path
-
-
 def test_front_matter_may_hint_at_how_it_is_asked(tmp_path):
-    head = "language: en\nmodel: gpt-4o\nschema: Emotion\ntemperature: 0.3\nmax_tokens: 500\n"
-    found = load(prompt_file(tmp_path, head)).filled(what="这段")
+    head = "id: p\nversion: 2\nlanguage: en\nmodel: gpt-4o\nschema: Emotion\ntemperature: 0.3\nmax_tokens: 500\n"
+    for name, content in (("prompt.md", head), ("wrong.md", head.replace("500", "1.5"))):
+        (tmp_path / name).write_text(f"---\n{content}---\n请读 $what\n", encoding="utf-8")
+    found = load(tmp_path / "prompt.md").filled(what="这段")
     assert (found.language, found.model, found.schema) == ("en", "gpt-4o", "Emotion")
     assert (found.temperature, found.max_tokens) == (0.3, 500)
     assert found.text == "请读 这段"
     assert found.name.startswith("p@2-")
-    with pytest.raises(UnreadableFile, match=r"prompt\.md"):
-        load(prompt_file(tmp_path, "max_tokens: 1.5\n"))
+    with pytest.raises(UnreadableFile, match=r"wrong\.md"):
+        load(tmp_path / "wrong.md")

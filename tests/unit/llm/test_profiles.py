@@ -46,17 +46,17 @@ def test_the_whole_file_of_the_docs_gives_every_model_a_price(tmp_path):
     assert all("placeholder" in found[alias].price.source for alias in named)
 
 
-@pytest.mark.parametrize("alias", ['a "model"', "m²", "gpt-4o_mini"])
-def test_the_hint_names_any_alias_as_toml_can_read_it(alias, tmp_path):
-    mine = profile(profiles(written(tmp_path, f"[{json.dumps(alias, ensure_ascii=False)}]\nmodel = 'm'\n")), alias)
-    with pytest.raises(UnknownPrice) as caught:
-        price(mine)
-    table = caught.value.hint.removeprefix("write ").split(" with input")[0]
-    assert tomllib.loads(table) == {alias: {"price": {}}}
-    with pytest.raises(NoHost) as unserved:
-        host(mine)
-    table = unserved.value.hint.split("write ")[1].split(" base_url")[0]
-    assert tomllib.loads(table) == {alias: {}}
+def test_the_hint_names_any_alias_as_toml_can_read_it(tmp_path):
+    for alias in ('a "model"', "m²", "gpt-4o_mini"):
+        mine = profiles(written(tmp_path, f"[{json.dumps(alias, ensure_ascii=False)}]\nmodel = 'm'\n"))[alias]
+        with pytest.raises(UnknownPrice) as caught:
+            price(mine)
+        table = caught.value.hint.removeprefix("write ").split(" with input")[0]
+        assert tomllib.loads(table) == {alias: {"price": {}}}
+        with pytest.raises(NoHost) as unserved:
+            host(mine)
+        table = unserved.value.hint.split("write ")[1].split(" base_url")[0]
+        assert tomllib.loads(table) == {alias: {}}
 
 
 def test_r1_needs_a_host_by_variable_or_by_file(tmp_path, monkeypatch):
@@ -74,13 +74,11 @@ def test_r1_needs_a_host_by_variable_or_by_file(tmp_path, monkeypatch):
 
 
 def test_a_key_that_is_not_there_is_named_and_never_guessed(monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(NoKey, match="OPENAI_API_KEY") as caught:
-        key(profiles()["gpt-4o"])
-    assert caught.value.exit_code == 2
-    monkeypatch.setenv("OPENAI_API_KEY", "  ")
-    with pytest.raises(NoKey):
-        key(profiles()["gpt-4o"])
+    for missing in ("", "  "):
+        monkeypatch.setenv("OPENAI_API_KEY", missing)
+        with pytest.raises(NoKey, match="OPENAI_API_KEY") as caught:
+            key(profiles()["gpt-4o"])
+        assert caught.value.exit_code == 2
     monkeypatch.setenv("OPENAI_API_KEY", "sk-invented")
     assert key(profiles()["gpt-4o"]) == "sk-invented"
     assert key(profiles()["vllm-local"]) is None
@@ -94,12 +92,12 @@ def test_a_field_of_a_shipped_profile_is_changed_and_the_rest_stays(tmp_path):
 def test_another_host_or_model_takes_no_price_along_and_another_host_no_key(tmp_path):
     with pytest.raises(SettingsError, match="which key goes there"):
         profiles(written(tmp_path, '[gpt-4o]\nbase_url = "https://proxy.example/v1"\n'))
-    moved = profiles(written(tmp_path, '[gpt-4o]\nbase_url = "https://proxy.example/v1"\nkey_variable = "MINE"\n'))
-    assert moved["gpt-4o"].price is None
-    assert moved["gpt-4o"].key_variable == "MINE"
-    other = profiles(written(tmp_path, '[gpt-4o]\nmodel = "gpt-4o-2024-08-06"\n'))["gpt-4o"]
-    assert other.price is None
-    assert other.key_variable == "OPENAI_API_KEY"
+    for change, variable in (
+        ('base_url = "https://proxy.example/v1"\nkey_variable = "MINE"', "MINE"),
+        ('model = "gpt-4o-2024-08-06"', "OPENAI_API_KEY"),
+    ):
+        moved = profiles(written(tmp_path, f"[gpt-4o]\n{change}\n"))["gpt-4o"]
+        assert (moved.price, moved.key_variable) == (None, variable)
 
 
 def test_a_profile_of_the_users_own(tmp_path):
@@ -149,29 +147,23 @@ def test_a_profile_of_the_users_own(tmp_path):
     ],
 )
 def test_what_a_file_gets_wrong_is_named(tmp_path, text, told, hint):
+    if "price" in text:  # a table of prices replaces ours as a whole: the fields that a case does not name
+        rest = {"input": "1", "output": "1", "currency": '"USD"', "date": "2026-11-21", "source": '"x"'}
+        text += "".join(f"{name} = {value}\n" for name, value in rest.items() if f"\n{name} =" not in text)
     path = written(tmp_path, text)
     with pytest.raises(SettingsError) as caught:
-        # A table of prices replaces ours as a whole: the fields that a case does not name are said again.
-        profiles(path if "price" not in text else written(tmp_path, _with_the_rest(text)))
+        profiles(path)
     assert told in str(caught.value)
     assert hint in caught.value.hint
-    assert caught.value.where == path
-    assert caught.value.exit_code == 2
+    assert (caught.value.where, caught.value.exit_code) == (path, 2)
 
 
-def _with_the_rest(text: str) -> str:
-    rest = {"input": "1", "output": "1", "currency": '"USD"', "date": "2026-11-21", "source": '"x"'}
-    return text + "".join(f"{name} = {value}\n" for name, value in rest.items() if f"\n{name} =" not in text)
-
-
-@pytest.mark.parametrize("content", [b"\xff\xfe", None])
-def test_a_file_that_cannot_be_read_is_named(tmp_path, content):
-    path = tmp_path / "mine.toml"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(UnreadableFile) as caught:
-        profiles(path)
-    assert caught.value.where == path
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "odd.toml").write_bytes(b"\xff\xfe")
+    for path in (tmp_path / "odd.toml", tmp_path / "none.toml"):
+        with pytest.raises(UnreadableFile) as caught:
+            profiles(path)
+        assert caught.value.where == path
 
 
 def test_a_host_in_the_environment_that_is_none_is_named_by_its_variable(monkeypatch):
@@ -181,10 +173,10 @@ def test_a_host_in_the_environment_that_is_none_is_named_by_its_variable(monkeyp
     assert "DEEPSEEK_R1_BASE_URL" in str(caught.value.where)
 
 
-@pytest.mark.parametrize("told", ["你的钥匙", "sk-one\nsk-two"])
-def test_a_key_that_no_request_can_hold_is_refused_and_not_repeated(monkeypatch, told):
-    monkeypatch.setenv("OPENAI_API_KEY", told)
-    with pytest.raises(SettingsError, match="key for gpt-4o") as caught:
-        key(profiles()["gpt-4o"])
-    assert "OPENAI_API_KEY" in str(caught.value.where)
-    assert told not in str(caught.value)
+def test_a_key_that_no_request_can_hold_is_refused_and_not_repeated(monkeypatch):
+    for wrong in ("你的钥匙", "sk-one\nsk-two"):
+        monkeypatch.setenv("OPENAI_API_KEY", wrong)
+        with pytest.raises(SettingsError, match="key for gpt-4o") as caught:
+            key(profiles()["gpt-4o"])
+        assert "OPENAI_API_KEY" in str(caught.value.where)
+        assert wrong not in str(caught.value)

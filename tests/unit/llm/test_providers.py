@@ -48,12 +48,16 @@ def test_a_completion_and_the_chain_in_it_or_beside_it():
         assert (found.content, found.reasoning) == apart, content
 
 
-def test_tokens_that_were_cached_stand_in_two_places():
+def test_tokens_that_were_cached_stand_in_two_places_and_what_is_no_count_is_not_told():
     counts = {"prompt_tokens": 9, "completion_tokens": 4}
     for usage, found in (
         (counts | {"prompt_tokens_details": {"cached_tokens": 5}}, ReportedUsage(9, 5, 4)),
         (counts | {"prompt_cache_hit_tokens": 6}, ReportedUsage(9, 6, 4)),
         (counts | {"prompt_tokens_details": None}, ReportedUsage(9, 0, 4)),
+        (counts | {"completion_tokens": 10**30}, ReportedUsage(9, 0, None)),
+        ({"prompt_tokens": 5.7, "completion_tokens": True}, ReportedUsage()),
+        ({"completion_tokens": 4}, ReportedUsage(None, 0, 4)),
+        (["odd"], ReportedUsage()),
         (None, ReportedUsage()),
     ):
         answer = json.loads(body()) | {"usage": usage}
@@ -94,12 +98,8 @@ def test_a_400_about_the_text_is_a_verdict_that_can_be_read_again_and_so_is_a_re
         assert (found.verdict, found.detail, found.usage) == (verdict, detail, ReportedUsage(0, 0, 0, free=True))
     billed = {"error": {"code": "content_filter"}, "usage": {"prompt_tokens": 5000, "completion_tokens": 0}}
     assert read_completion(json.dumps(billed).encode()).usage == ReportedUsage(5000, 0, 0)
-    for more, detail in (
-        ({"finish": "content_filter", "content": ""}, "content_filter"),
-        ({"refusal": "I"}, "refusal"),
-    ):
-        found = read_completion(body(**more))
-        assert (found.verdict, found.detail) == ("refused", detail)
+    refusals = [read_completion(body("", finish="content_filter")), read_completion(body(refusal="I"))]
+    assert [(one.verdict, one.detail) for one in refusals] == [("refused", "content_filter"), ("refused", "refusal")]
 
 
 LONG_REPLY = "max_tokens is too large: 32768. This model supports 16384."
@@ -115,7 +115,9 @@ def test_another_400_is_the_requests_fault_unless_it_was_lengthened():
 
 
 @pytest.fixture
-def line(tmp_path):
+def line(tmp_path, monkeypatch):
+    for name in ("API_KEY", "ORG_ID", "PROJECT_ID"):  # as for OpenAI's own host
+        monkeypatch.setenv(f"OPENAI_{name}", "of-another")
     llm = llm_for(tmp_path, "http://127.0.0.1:9/v1")
     made = Endpoint(profiles(llm.profiles)["stub"], llm)
     yield made
@@ -123,10 +125,8 @@ def line(tmp_path):
 
 
 def answered(line, status, error=None, headers=None, *, lengthened=False):
-    asked = payload(question(1), line.profile)
-    content = json.dumps({"error": error or {}}).encode()
-    response = httpx2.Response(status, headers=headers or {}, content=content)
-    return line.read_status(response, Request.of(asked, lengthened=lengthened))
+    response = httpx2.Response(status, headers=headers or {}, content=json.dumps({"error": error or {}}).encode())
+    return line.read_status(response, Request.of(payload(question(1), line.profile), lengthened=lengthened))
 
 
 def failed(line, *args, **more):
@@ -155,8 +155,7 @@ def test_what_would_fail_again_ends_the_run(line):
         assert said in str(refusal)
         assert "127.0.0.1:9" in str(refusal)
         assert not any(word in str(refusal) for word in (WORDS, "x" * 61))
-    tomorrow = failed(line, 429, headers={"retry-after": "86400"})
-    assert "asks to wait 86400 s" in str(tomorrow.refusal)
+    assert "asks to wait 86400 s" in str(failed(line, 429, headers={"retry-after": "86400"}).refusal)
 
 
 def test_what_may_be_about_one_question_is_about_all_when_many_are_in_a_row(line):
@@ -183,18 +182,11 @@ def test_retry_after_in_seconds_or_as_a_date():
     assert retry_after({}) == 0
 
 
-def test_the_key_of_another_host_is_never_sent(tmp_path, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another")
-    monkeypatch.setenv("OPENAI_ORG_ID", "org-of-another")
-    monkeypatch.setenv("OPENAI_PROJECT_ID", "project-of-another")
-    llm = llm_for(tmp_path, "http://127.0.0.1:9/v1")
-    line = Endpoint(profiles(llm.profiles)["stub"], llm)
-    sent = line.client.default_headers | line.client.auth_headers
-    asyncio.run(line.close())
-    assert "of-another" not in str(sent)
+def test_the_key_of_another_host_is_never_sent(line):
+    assert "of-another" not in str(line.client.default_headers | line.client.auth_headers)
 
 
-@pytest.mark.parametrize(("provider", "lacks"), [("openai", "home"), ("replay", r"llm\.recordings")])
-def test_a_provider_says_what_it_needs(provider, lacks):
-    with pytest.raises((ValueError, RequestError), match=lacks), open_client(None, Llm(), provider):
-        pass
+def test_a_provider_says_what_it_needs():
+    for provider, lacks in (("openai", "home"), ("replay", r"llm\.recordings")):
+        with pytest.raises((ValueError, RequestError), match=lacks):
+            open_client(None, Llm(), provider).__enter__()

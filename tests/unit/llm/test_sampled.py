@@ -26,16 +26,12 @@ def asked(one: Plan) -> set[str]:
 
 
 @given(st.integers(0, 12), st.integers(1, 12), st.integers(1, 12), st.integers(0, 3))
-def test_a_greater_size_keeps_what_a_smaller_one_has_drawn(rows, size, more, seed):
+def test_a_greater_size_keeps_what_a_smaller_one_has_drawn_and_without_one_all_are_asked_about(rows, size, more, seed):
     of = plan(rows)
+    assert sampled(of, None, seed) is of
     few, many = sampled(of, size, seed), sampled(of, size + more, seed)
     assert len(few.questions) == min(size, rows)
     assert asked(few) <= asked(many) <= asked(of)
-
-
-def test_without_a_size_all_are_asked_about():
-    of = plan(5)
-    assert sampled(of, None, 0) is of
 
 
 def test_what_has_no_room_is_dropped_with_its_reason():
@@ -49,11 +45,8 @@ def test_what_has_no_room_is_dropped_with_its_reason():
 def test_questions_about_one_thing_are_asked_together_or_not():
     of = plan(4)
     pairs = [one for question in of.questions for one in (question, question)]
-    both = Plan(
-        [replace(one, row_id=f"{one.row_id}/{n % 2}", about=one.row_id) for n, one in enumerate(pairs)],
-        of.dropped,
-        of.finish,
-    )
+    asked_twice = [replace(one, row_id=f"{one.row_id}/{n % 2}", about=one.row_id) for n, one in enumerate(pairs)]
+    both = Plan(asked_twice, of.dropped, of.finish)
     few = sampled(both, 2, 0)
     assert len(few.questions) == 4
     assert set(Counter(question.about for question in few.questions).values()) == {2}
