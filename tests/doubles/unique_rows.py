@@ -24,8 +24,9 @@ def answer(answer_id: str, text: str, role: str = "unknown") -> dict[str, Any]:
 
 
 def post(source_id: int | str, text: str, *answers: dict[str, Any], **more: Any) -> dict[str, Any]:
-    unique = {"cluster_id": f"s:{source_id}", "cluster_size": 1, "group_id": "g1", "answers": list(answers)}
-    return {**dict.fromkeys(UniquePosts.column_names()), **sample_rows.post(source_id, text), **unique, **more}
+    clean = sample_rows.post(source_id, text)
+    cluster = {"cluster_id": clean["post_id"], "cluster_size": 1, "group_id": "g1"}
+    return {**clean, **cluster, "answers": list(answers), **more}
 
 
 def posts(*rows: dict[str, Any]) -> pl.DataFrame:

@@ -132,13 +132,11 @@ def _lost(texts: list[str]) -> float:
     return lost / sum(_letters(text).total() for text in texts)
 
 
-def test_help_seeking_posts_lose_no_word(shared: Path):
+def test_help_seeking_posts_and_traditional_articles_lose_no_word(shared: Path):
     kept = read("psyqa", shared / "zh_qa" / "PsyQA_example.json").kept
     assert _lost(kept["title"].to_list() + kept["description"].to_list()) == 0
     answers = kept["answers"].list.eval(pl.element().struct.field("text")).explode().to_list()
     assert _lost(answers) < 0.000_5  # two headings between #, an emoticon
 
-
-def test_traditional_articles_lose_no_word(shared: Path):
     articles = json.loads((shared / "zh_hant" / "DRCD_dev_part.json").read_text(encoding="utf-8"))["data"]
     assert _lost([one["context"] for article in articles for one in article["paragraphs"]]) == 0

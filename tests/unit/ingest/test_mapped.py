@@ -26,28 +26,11 @@ HEAD = 'licence = "CC0-1.0"\nconsent = "given"\nlang = "zh"\n'
 POSTS = f"""kind = "posts"
 {HEAD}origin = {{ seeker = "human", supporter = "model" }}
 lineage = ["forum"]
-
-[columns]
-id = "meta.id"
-title = "t"
-description = "d"
-topic = "meta.topic"
-subtopics = "tags"
-author = "who"
-posted_at = "when"
-
-[answers]
-list = "replies"
-id = "n"
-text = "body"
-author = "who"
-author_role = "badge"
-posted_at = "when"
-likes = "likes"
-recommended = "best"
-
-[author_roles]
-professional = ["咨询师"]
+author_roles = {{ professional = ["咨询师"] }}
+columns = {{ id = "meta.id", title = "t", description = "d", topic = "meta.topic", subtopics = "tags", author = "who",\
+ posted_at = "when" }}
+answers = {{ list = "replies", id = "n", text = "body", author = "who", author_role = "badge", posted_at = "when",\
+ likes = "likes", recommended = "best" }}
 """
 POST = {
     "meta": {"id": 7, "topic": "情绪"},
@@ -69,31 +52,11 @@ POST = {
 
 DIALOGUES = f"""kind = "dialogues"
 {HEAD}origin = "human"
-
-[columns]
-id = "id"
-lang = "language"
-modality = "mode"
-
-[turns]
-list = "said"
-role = "by"
-text = "what"
-strategies = "how"
-feedback = "stars"
-
-[turns.media]
-list = "clips"
-uri = "file"
-kind = "sort"
-end_ms = "until"
-
-[roles]
-seeker = ["caller"]
-supporter = ["we"]
-
-[attributes]
-shows = "shows"
+columns = {{ id = "id", lang = "language", modality = "mode" }}
+roles = {{ seeker = ["caller"], supporter = ["we"] }}
+attributes = {{ shows = "shows" }}
+turns = {{ list = "said", role = "by", text = "what", strategies = "how", feedback = "stars",\
+ media = {{ list = "clips", uri = "file", kind = "sort", end_ms = "until" }} }}
 """
 DIALOGUE = {
     "id": "a",
@@ -147,9 +110,8 @@ def test_dialogues(tmp_path: Path) -> None:
     assert row["attributes"] == [{"name": "shows.0", "value": "media"}, {"name": "shows.1.x", "value": "1"}]
 
 
-@pytest.mark.parametrize(
-    ("mapping", "good", "change", "reason"),
-    [
+def test_a_wrong_record(tmp_path: Path) -> None:
+    for mapping, good, change, reason in (
         (DIALOGUES, DIALOGUE, {"language": "fr"}, "wrong_value"),
         (DIALOGUES, DIALOGUE, {"said": None}, "wrong_type"),
         (DIALOGUES, DIALOGUE, {"said": [{"by": "caller", "what": "x", "stars": 9}]}, "wrong_value"),
@@ -161,23 +123,16 @@ def test_dialogues(tmp_path: Path) -> None:
         (POSTS, POST, {"meta": 5}, "wrong_type"),
         (POSTS, POST, {"t": "", "d": ""}, "empty_post"),
         (POSTS, POST, {"replies": "none"}, "wrong_type"),
-    ],
-)
-def test_a_wrong_record(tmp_path: Path, mapping: str, good: dict, change: dict[str, Any], reason: str) -> None:
-    imported = run(tmp_path, mapping, [good, good | change], file="set.json")
-    assert imported.dropped.filter(unit="record").select("row_id", "reason").rows() == [("set.json[1]", reason)]
+    ):
+        imported = run(tmp_path, mapping, [good, good | change], file="set.json")
+        lost = imported.dropped.filter(unit="record").select("row_id", "reason").rows()
+        assert lost == [("set.json[1]", reason)], change
 
 
 FLAT = f"""kind = "posts"
 {HEAD}encoding = "big5"
-
-[columns]
-id = "id"
-title = "q.title"
-
-[answers]
-text = "a"
-recommended = "best"
+columns = {{ id = "id", title = "q.title" }}
+answers = {{ text = "a", recommended = "best" }}
 """
 
 
@@ -192,9 +147,9 @@ def test_csv_in_a_stated_encoding(tmp_path: Path) -> None:
 
 
 def test_answers_may_be_texts_and_csv_may_have_a_column_without_a_name(tmp_path: Path) -> None:
-    head = POSTS[: POSTS.index("[answers]")]
-    answers = ["抱抱。", "", {"body": "嗯。"}]
-    imported = run(tmp_path, f'{head}[answers]\nlist = "replies"\n', [POST | {"replies": answers}], file="set.json")
+    head, answers = POSTS[: POSTS.index("answers = ")], ["抱抱。", "", {"body": "嗯。"}]
+    listed = head + 'answers = { list = "replies" }\n'
+    imported = run(tmp_path, listed, [POST | {"replies": answers}], file="set.json")
     assert [answer["text"] for answer in imported.kept["answers"][0]] == ["抱抱。"]
     assert sorted(imported.dropped["reason"]) == ["empty_answer", "wrong_type"]
     imported = run(tmp_path, head, ",t\n0,我很烦\n1,睡不着\n".encode(), file="set.csv")
@@ -203,20 +158,15 @@ def test_answers_may_be_texts_and_csv_may_have_a_column_without_a_name(tmp_path:
 
 
 @pytest.mark.drill("data")
-@pytest.mark.parametrize(
-    ("column", "packed", "bound"),
-    [([str(n) * 1000 for n in range(200)], 100_000, 200_000), ([None] * 100_000, 10_000, 1_000_000)],
-    ids=["repeats", "nulls"],
-)
-def test_a_parquet_file_is_bounded_by_what_it_unpacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: list[str | None], packed: int, bound: int
-) -> None:
-    pl.DataFrame({"id": column}, schema={"id": pl.String}).write_parquet(tmp_path / "made.parquet")
-    data = (tmp_path / "made.parquet").read_bytes()
-    monkeypatch.setattr("pipelines.ingest.files.MAX_FILE_BYTES", bound)
-    assert len(data) < packed
-    with pytest.raises(UnreadableFile, match="absurdly large"):
-        run(tmp_path, POSTS, data, file="set.parquet")
+def test_a_parquet_file_is_bounded_by_what_it_unpacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repeats, nulls = [str(n) * 1000 for n in range(200)], [None] * 100_000
+    for column, packed, bound in ((repeats, 100_000, 200_000), (nulls, 10_000, 1_000_000)):
+        pl.DataFrame({"id": column}, schema={"id": pl.String}).write_parquet(tmp_path / "made.parquet")
+        data = (tmp_path / "made.parquet").read_bytes()
+        monkeypatch.setattr("pipelines.ingest.files.MAX_FILE_BYTES", bound)
+        assert len(data) < packed
+        with pytest.raises(UnreadableFile, match="absurdly large"):
+            run(tmp_path, POSTS, data, file="set.parquet")
 
 
 def test_parquet(tmp_path: Path) -> None:
@@ -231,22 +181,19 @@ def test_parquet(tmp_path: Path) -> None:
         run(tmp_path, POSTS, b"PAR1", file="set.parquet")
 
 
-@pytest.mark.parametrize(
-    ("mapping", "says"),
-    [
+def test_a_wrong_mapping(tmp_path: Path) -> None:
+    for mapping, says in (
         (POSTS.replace("title =", "titel ="), "no key `columns.titel`; did you mean `title`"),
         (POSTS.replace("licence", "license"), "did you mean `licence`"),
         (POSTS.replace('"given"', '"yes"'), "`consent`"),
-        (POSTS.replace('title = "t"', ""), "posts need `title`"),
+        (POSTS.replace('title = "t", ', ""), "posts need `title`"),
         (POSTS.replace('"posts"', '"dialogues"'), r"dialogues need \[turns\]"),
         (f'timezone = "Asia/Beijing"\n{POSTS}', "`timezone`: invalid timezone: Asia/Beijing"),
-        (FLAT.replace('text = "a"', ""), "needs `text`, or a `list` of texts"),
+        (FLAT.replace('text = "a", ', ""), "needs `text`, or a `list` of texts"),
         ("kind =", "no TOML"),
-    ],
-)
-def test_a_wrong_mapping(tmp_path: Path, mapping: str, says: str) -> None:
-    with pytest.raises(UnreadableFile, match=says):
-        run(tmp_path, mapping, POST)
+    ):
+        with pytest.raises(UnreadableFile, match=says):
+            run(tmp_path, mapping, POST)
 
 
 def test_authors_need_a_key(tmp_path: Path) -> None:
@@ -279,10 +226,6 @@ def test_the_samples(kind: str) -> None:
     assert (imported.n_records, imported.kept.height, imported.dropped.height) == (len(lines), len(lines), 0)
     assert imported.table == f"imported_{kind}"
     assert set(imported.kept["consent"]) == {"invented"}
-    if kind == "posts":
-        first = next(line for line in lines if line["answers"])
-        row = imported.kept.row(by_predicate=pl.col("source_id") == first["id"], named=True)
-        assert row["answers"][0]["answer_id"] == f"samples:{first['id']}/{first['answers'][0]['id']}"
 
 
 def test_times() -> None:
@@ -299,9 +242,6 @@ def test_times() -> None:
         (datetime(2025, 3, 4, 21, tzinfo=timezone(timedelta(hours=9))), datetime(2025, 3, 4, 12, tzinfo=UTC), "second"),
     ):
         assert read_time(written, ZoneInfo("Asia/Shanghai"), "when") == (instant, precision)
-
-
-@pytest.mark.parametrize("written", ["3 days ago", "2025-13-01", "2025-03-04 25:00", 1741094100, "", "0000", "0001"])
-def test_no_times(written: Any) -> None:
-    with pytest.raises(Unfit):
-        read_time(written, ZoneInfo("Asia/Shanghai"), "when")
+    for written in ("3 days ago", "2025-13-01", "2025-03-04 25:00", 1741094100, "", "0000", "0001"):
+        with pytest.raises(Unfit):
+            read_time(written, ZoneInfo("Asia/Shanghai"), "when")
