@@ -56,11 +56,6 @@ def test_batches_may_come_from_anywhere(tmp_path: Path) -> None:
     assert asked == [["text"], ["text"], ["day"]]
 
 
-def test_nothing_is_a_table_without_rows(tmp_path: Path) -> None:
-    found = find_duplicates_in(lambda _: [], "text", tmp_path, earliest="day", ids="name")
-    assert found.equals(find_duplicates([]))
-
-
 def test_invalid_utf8_in_a_file_is_repaired(tmp_path: Path) -> None:
     raw = pa.array(["睡不着".encode() + b"\xe6", "睡不着\ufffd".encode(), b"\xf0\x9f"])
     pq.write_table(pa.table({"text": raw}), tmp_path / "raw.parquet")

@@ -47,19 +47,15 @@ def test_what_only_looks_like_it_is_not():
 
 
 def test_a_text_has_all_of_its_signs_each_with_its_rule():
-    frame = pl.DataFrame({"text": ["我想死，想自杀，他又打我"]}).select(signs=risk(pl.col("text")))
+    texts = ["我想死，想自杀，他又打我", "我很好", "", "😀", None]
+    frame = pl.DataFrame({"text": texts}).select(signs=risk(pl.col("text")))
+    assert frame["signs"].list.len().to_list() == [3, 0, 0, 0, 0]
     assert frame.schema["signs"] == pl.List(RISK.dtype)
     assert [(sign["kind"], sign["rule"]) for sign in frame["signs"][0]] == [
         ("self_harm", "wish_to_die"),
         ("self_harm", "suicide"),
         ("abuse", "violence"),
     ]
-
-
-def test_no_sign_and_no_text_are_an_empty_list():
-    frame = pl.DataFrame({"text": ["我很好", "", "😀", None, "我想死"]}).select(signs=risk(pl.col("text")))
-    assert frame["signs"].list.len().to_list() == [0, 0, 0, 0, 1]
-    assert pl.DataFrame(schema={"text": pl.String}).select(risk(pl.col("text"))).height == 0
 
 
 def test_what_is_simplified_already_gives_the_same():
