@@ -39,12 +39,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.drill("kill"), pytest.mark.timeout(1
 
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_writer_that_is_killed_at_any_of_its_steps(tmp_path, writer):
-    ran = subprocess.run(
-        [sys.executable, ROOT / "tests" / "doubles" / "crash_drill.py", writer, tmp_path],
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'doubles'}"},
-        capture_output=True,
-        text=True,
-    )
+    drill = [sys.executable, ROOT / "tests" / "doubles" / "crash_drill.py", writer, tmp_path]
+    ran = subprocess.run(drill, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     kills = [json.loads(line) for line in ran.stdout.splitlines()]
     wanted = WRITERS[writer]
@@ -85,12 +81,8 @@ def test_an_import_command(sample_home, tmp_path):
 
 SOURCES = ("imported_posts", "imported_dialogues")
 MADE_EARLY = ("clean", "unique", "sample", "annotate")  # groups of stages; all others are late
-EARLY = [
-    (starts, 3.0),
-    (creates_a_run, 0.0),
-    (publishes("splits"), 0.02),  # three tables are made by one stage, and this one is kept for ever
-    (prints("ecot_chains"), 1.5),
-]
+# `splits` is made by one stage with two other tables, and kept for ever.
+EARLY = [(starts, 3.0), (creates_a_run, 0.0), (publishes("splits"), 0.02), (prints("ecot_chains"), 1.5)]
 LATE = [
     (publishes("persona_fits"), 0.02),  # kept for ever as well
     (prints("personas"), 2.0),
@@ -166,13 +158,9 @@ def test_a_crawl_command_gives_each_post_once_and_asks_for_few_pages_twice(tmp_p
         killed(home, *window, when=has_ended, seconds=chance.uniform(0, 0.2), **how)
         done(home, *window, **how)
         disturbed = replica.requests()["count"]
-    tables = [
-        Store(one / "data").read("raw_posts").collect().drop("fetched_at").sort("post_id") for one in (home, alone)
-    ]
-    assert tables[0]["post_id"].is_unique().all()
-    assert tables[0].height == N_POSTS
-    assert tables[0].equals(tables[1])
-    places = Store(home / "data").partitions("raw_posts")
-    assert len(places) == 10
-    assert places == Store(alone / "data").partitions("raw_posts")
+    stores = [Store(one / "data") for one in (home, alone)]
+    rows, wanted = (one.read("raw_posts").collect().drop("fetched_at").sort("post_id") for one in stores)
+    assert rows["post_id"].n_unique() == rows.height == N_POSTS
+    assert rows.equals(wanted)
+    assert len(stores[0].partitions("raw_posts")) == 10
     assert undisturbed < disturbed <= 1.3 * undisturbed

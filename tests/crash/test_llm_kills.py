@@ -52,8 +52,7 @@ def test_two_kills_in_900_calls_lose_what_was_in_flight_and_no_more(tmp_path):
         name_of = dict(zip(keys(llm, questions(N)), digests(llm, questions(N)), strict=True))
         lost_by_name = Counter(name_of[one.key] for one in lost)
         assert book.keys() == set(name_of.values())
-        for name, (asked, _, _) in book.items():
-            assert asked - 1 <= lost_by_name[name]
+        assert [name for name, (asked, _, _) in book.items() if asked - 1 > lost_by_name[name]] == []
         # How many of the lost had reached the host when their process died is chance (on a busy machine few had);
         # had none, these kills would have shown nothing.
         assert 0 < stats["requests"] - N <= len(lost)

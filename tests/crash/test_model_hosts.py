@@ -1,6 +1,7 @@
 """`gongqing refresh` against hosts of models that mean no good: the table stands as it was, and so does the budget."""
 
 import json
+import re
 import shutil
 from decimal import Decimal
 from pathlib import Path
@@ -48,26 +49,21 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_host_that_means_no_good_leaves_the_table(home, kind):
-    store = Store(home / "data")
-    before = store.version(TABLE).version
+    before = Store(home / "data").version(TABLE).version
     answer, message, most = KINDS[kind]
     with HostileHost(answer) as host:
         profile = PROFILE.format(url=host.base_url).replace('key_variable = ""', 'key_variable = "HOSTILE_KEY"')
         (home / "models.toml").write_text(profile, encoding="utf-8")
         code, printed, megabytes = measured(home, *REFRESH, HOSTILE_KEY=KEY)
-    assert code == 1, printed
-    assert message in printed
-    assert "hint:" in printed
-    assert KEY not in printed
-    assert "Traceback" not in printed
+    assert (code, [part for part in (message, "hint:") if part not in printed]) == (1, []), printed
+    assert not re.search(f"{KEY}|Traceback", printed)
     assert host.requests <= most
     assert megabytes <= MEGABYTES
-    assert store.version(TABLE).version == before
+    assert Store(home / "data").version(TABLE).version == before
     with Ledger(home / "ledger.sqlite") as ledger:
         spent = sum(one.cost for one in ledger.spend())
         assert all(one.spent + one.held <= Decimal(CAP) * NANO for one in ledger.budgets())
         assert ledger.open_attempts() == []
-    assert spent <= Decimal(CAP)
     assert (spent > 0) is (kind == "useless")
     for path in home.rglob("*"):
         assert path.is_dir() or KEY.encode() not in path.read_bytes()

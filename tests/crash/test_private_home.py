@@ -11,23 +11,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from killing import done
-
-from pipelines.release.publish.folder import made_whole
-from pipelines.settings import ROOT
+from killing import IMPORT_POSTS, done
 
 pytestmark = [pytest.mark.drill("privacy"), pytest.mark.slow]
 
 NOBODY = 65534
-TALKS = ROOT / "samples" / "dialogues.jsonl"
-IMPORT = ("import", "mapped", str(TALKS), "--mapping", str(TALKS.with_suffix(".toml")), "--as", "sample")
 
 
-def modes_of(folder: Path) -> tuple[set[int], set[int]]:
+def modes_of(folder: Path) -> list[set[int]]:
     """Of folders, and of files."""
     paths = [folder, *folder.rglob("*")]
-    modes = [{stat.S_IMODE(path.stat().st_mode) for path in paths if path.is_dir() is kind} for kind in (True, False)]
-    return modes[0], modes[1]
+    return [{stat.S_IMODE(path.stat().st_mode) for path in paths if path.is_dir() is kind} for kind in (True, False)]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +31,7 @@ def home() -> Iterator[Path]:
     above.chmod(0o755)
     home = above / "corpus"
     try:
-        done(home, *IMPORT, umask=0o022)
+        done(home, *IMPORT_POSTS, umask=0o022, GONGQING_AUTHOR_KEY="for the tests alone, 16 bytes")
         yield home
     finally:
         shutil.rmtree(above)
@@ -61,9 +55,7 @@ def test_nothing_in_a_home_is_open_to_others(home):
 def test_a_home_that_was_open_is_named_by_the_doctor_and_closed_by_the_next_command(home):
     for path in (home, *home.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    [line] = [line for line in done(home, "doctor", umask=0o022).splitlines() if "permissions" in line]
-    assert line.startswith("warning")
-    assert f"chmod -R go= {home} {home / '.dagster'}" in line
+    assert f"chmod -R go= {home} {home / '.dagster'}" in done(home, "doctor", umask=0o022)
     assert stat.S_IMODE(home.stat().st_mode) == 0o755, "to look changes nothing"
     done(home, "tables", umask=0o022)
     assert stat.S_IMODE(home.stat().st_mode) == stat.S_IMODE((home / ".dagster").stat().st_mode) == 0o700
@@ -74,19 +66,7 @@ def test_an_export_elsewhere_has_the_users_modes_and_in_the_home_nobody_elses(mi
     home = Path(shutil.copytree(mixed.releases.home, tmp_path / "corpus"))
     release = ("--release", mixed.release.name)
     done(home, "export", "folder", str(tmp_path / "given" / "away"), *release, umask=0o027)
-    assert modes_of(tmp_path / "given") == ({0o750}, {0o640})
-    for target, modes in ((tmp_path / "out", ({0o755}, {0o644})), (home / "out", ({0o700}, {0o600}))):
+    assert modes_of(tmp_path / "given") == [{0o750}, {0o640}]
+    for target, modes in ((tmp_path / "out", [{0o755}, {0o644}]), (home / "out", [{0o700}, {0o600}])):
         done(home, "export", "jsonl", "--for", "openai", *release, str(target), umask=0o022)
         assert modes_of(target) == modes
-
-
-def test_folders_on_the_way_are_the_users_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipelines.core.modes._umask", [0o022])
-    before = os.umask(0o077)
-    try:
-        with made_whole(tmp_path / "a" / "b" / "out", tmp_path / "home") as staged:
-            assert stat.S_IMODE(staged.stat().st_mode) == 0o700
-            (staged / "file").touch()
-    finally:
-        os.umask(before)
-    assert modes_of(tmp_path / "a") == ({0o755}, {0o644})

@@ -2,59 +2,38 @@
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import pytest
 from fake_model import FakePool
-from killing import (
-    IMPORT_POSTS,
-    Command,
-    current,
-    done,
-    home_with,
-    prints,
-    require_sound,
-    wait_until,
-)
+from killing import IMPORT_POSTS, Command, current, done, home_with, prints, require_sound, wait_until
 
 from pipelines.flow.refresh import refresh
 from pipelines.settings import Settings
 from pipelines.store import Store
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.drill("race"),
-    pytest.mark.xdist_group("races"),
-    pytest.mark.timeout(1200),
-]
-
-
-class Race(NamedTuple):
-    """A home after a race and one refresh more; who won, and how each of the others ended."""
-
-    home: Path
-    winner: Command
-    others: dict[str, Command]
+pytestmark = [pytest.mark.slow, pytest.mark.drill("race"), pytest.mark.xdist_group("races"), pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")
-def race(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Race:
-    """Dialogues are there when two refreshes begin; posts come in while one works, and a dialogue is to be erased."""
+def race(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """Dialogues are there when two refreshes begin; posts come in while one works, and a dialogue is to be erased.
+
+    Then comes one refresh more.
+    """
     home = home_with(sample_home, tmp_path_factory.mktemp("race") / "home", ["imported_dialogues"])
     talk = Store(sample_home / "data").read("imported_dialogues").collect()["dialogue_id"][0]
     with ExitStack() as running:
         refreshes = [running.enter_context(Command(home, "refresh")) for _ in range(2)]
         wait_until(prints("clean_dialogues"), *refreshes)
-        others = {
-            "import": running.enter_context(Command(home, *IMPORT_POSTS)),
-            "erase": running.enter_context(Command(home, "erase", talk)),
-        }
+        arguments = {"import": IMPORT_POSTS, "erase": ("erase", talk)}
+        others = {name: running.enter_context(Command(home, *words)) for name, words in arguments.items()}
         for command in others.values():
             command.wait()
         refreshes.sort(key=Command.wait)  # 0: it has won
         winner, others["refresh"] = refreshes
     done(home, "refresh")
-    return Race(home, winner, others)
+    return SimpleNamespace(home=home, winner=winner, others=others)
 
 
 def test_one_refresh_works_the_others_say_who_it_is_and_what_to_do_and_an_import_is_not_held_up(race):

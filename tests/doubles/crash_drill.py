@@ -18,10 +18,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow.compute  # noqa: F401 - the first cast imports it: once here, not in every fork
 
@@ -34,8 +33,7 @@ SYSTEM_CALLS = {
 SEED = 20261121
 
 
-@dataclass(frozen=True)
-class Writer:
+class Writer(NamedTuple):
     """A folder as it is before, a work on it, and what must hold of the folder."""
 
     prepare: Callable[[Path], Any]
@@ -63,11 +61,9 @@ class Steps:
         threading.settrace(self._on_call)
         sys.settrace(self._on_call)
         self.works = True
-        try:
-            work()
-        finally:
-            self.works = False
-            sys.settrace(None)
+        work()
+        self.works = False
+        sys.settrace(None)
 
     def _on_call(self, frame: FrameType, _event: str, _argument: Any) -> Any:
         return self._on_line if frame.f_code.co_filename.startswith(self.watched) else None
@@ -131,8 +127,7 @@ class Drill:
 
     def kills(self) -> Iterator[dict[str, Any]]:
         functions, steps, seconds, wanted = self._undisturbed()
-        first = sorted((step, place) for place, step in functions.items())
-        place_of = dict(evenly(first, self.writer.functions))
+        place_of = dict(evenly(sorted((step, place) for place, step in functions.items()), self.writer.functions))
         for step in sorted({*evenly(range(steps), self.writer.spread), *place_of}):
             if self._die(step):
                 yield {"step": step, "place": place_of.get(step, ""), **self._compare(wanted)}
@@ -191,20 +186,11 @@ class Drill:
             return {"problem": str(error), "differs": []}
 
 
-def require_no_workers() -> None:
-    names = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
-    workers = [name for name in names if name.startswith(("polars-0", "tokio", "async"))]
-    assert not workers, f"a fork would not be whole: {workers}"
-
-
-def main(name: str, folder: Path) -> None:
+if __name__ == "__main__":
     from crash_writers import WRITERS
 
-    require_no_workers()
-    for kill in Drill(WRITERS[name], folder).kills():
+    for kill in Drill(WRITERS[sys.argv[1]], Path(sys.argv[2])).kills():
         sys.stdout.write(json.dumps(kill) + "\n")
-    require_no_workers()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    names = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
+    workers = [name for name in names if name.startswith(("polars-0", "tokio", "async"))]
+    assert not workers, f"a fork was not whole: {workers}"

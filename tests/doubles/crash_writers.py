@@ -25,7 +25,7 @@ from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Attempt
 from pipelines.operations.erase.erasing import erase, resume
 from pipelines.operations.erase.survey import Request
-from pipelines.settings import ROOT, Settings
+from pipelines.settings import ROOT, Settings, make_author_key
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
 from pipelines.store.suppression import SuppressionList
@@ -89,10 +89,6 @@ def import_posts(home: Path) -> None:
     import_file(Store(home / "data"), home, "mapped", posts, data_set="sample", mapping=posts.with_suffix(".toml"))
 
 
-def keep_key(home: Path) -> None:
-    (home / "author.key").write_text("5" * 64)
-
-
 def crawl_two_days(home: Path) -> None:
     """A crawl has ended, and nobody has collected it."""
     rows = [item(str(n), f"第{n}篇", f"{DAY + dt.timedelta(days=n % 2)}T09:00:00+00:00") for n in range(6)]
@@ -106,17 +102,14 @@ def collect_crawl(home: Path) -> None:
 
 # A refresh
 
-COHERENT = {
-    **{"group_id": "g0", "script": "simplified", "cluster_id": "s:x", "cluster_size": 1, "verdict": "keep", "why": "w"},
-    **{"provider": "openai", "model_asked": "m", "prompt_version": "p@1", "request_key": "k"},
-}
-
 
 def home_to_refresh(home: Path) -> None:
     """Two dialogues, and posts, whose stages load no dictionary and no kernel: these would be loaded in every fork."""
-    store = make_home(home)
+    store, made = make_home(home), {"provider": "openai", "model_asked": "m", "prompt_version": "p@1", "why": "w"}
+    made |= {"group_id": "g0", "script": "simplified", "cluster_id": "s:x", "cluster_size": 1}
+    made |= {"verdict": "keep", "request_key": "k"}
     talks = store.read("imported_dialogues").collect().to_dicts()
-    store.write("coherent_dialogues", frame("coherent_dialogues", *({**one, **COHERENT} for one in talks)))
+    store.write("coherent_dialogues", frame("coherent_dialogues", *(one | made for one in talks)))
 
 
 def refresh_some(home: Path) -> None:
@@ -134,14 +127,13 @@ def release(home: Path) -> None:
     Releases(home).promote("v1")
 
 
+def read_releases(home: Path) -> list[Any]:
+    return [Releases(home).read(name) for name in Releases(home).names()]
+
+
 def released(home: Path) -> dict[str, Any]:
     current = Releases(home).current()
     return {"names": Releases(home).names(), "content": current and current.content, "left": leftovers(home)}
-
-
-def release_or_none(home: Path) -> None:
-    for name in Releases(home).names():
-        Releases(home).read(name)
 
 
 # An erasure
@@ -174,7 +166,7 @@ def ask(home: Path) -> None:
     """Each call is "sent" by a line in the log, takes 2 ms, costs its whole reserve, and is "kept" by another line."""
     log = os.open(home / "log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    async def one_after_the_other(ledger: Ledger, budget: int, numbers: Iterator[int]) -> None:
+    async def some(ledger: Ledger, budget: int, numbers: Iterator[int]) -> None:
         for number in numbers:
             begun = await ledger.begin(call(number), reserve=RESERVE, budget=budget)
             if isinstance(begun, Attempt):
@@ -183,12 +175,12 @@ def ask(home: Path) -> None:
                 await ledger.answered(begun, answer(number, RESERVE))
                 os.write(log, f"kept {begun.call.key}\n".encode())
 
-    async def several(ledger: Ledger, budget: int) -> None:
+    async def all_of_them(ledger: Ledger, budget: int) -> None:
         numbers = iter(range(CALLS))
-        await asyncio.gather(*(one_after_the_other(ledger, budget, numbers) for _ in range(AT_ONCE)))
+        await asyncio.gather(*(some(ledger, budget, numbers) for _ in range(AT_ONCE)))
 
     with Ledger(home / "ledger.sqlite") as ledger:
-        run(several(ledger, opened(ledger, CAP).id))
+        run(all_of_them(ledger, opened(ledger, CAP).id))
 
 
 def is_sound(home: Path) -> None:
@@ -226,10 +218,10 @@ WRITERS = {
     "a version": Writer(write_old, write_new, tables, STORE, 20, 40, 6, whole),
     "a run of a known version": Writer(write_both, lambda home: write_new(home, "3"), tables, STORE, 15, 20, 5, whole),
     "a version that was damaged": Writer(write_and_damage, write_new, tables, STORE, 15, 10),
-    "an import": Writer(keep_key, import_posts, tables, ("ingest/import_file.py", *FILES), 4, 11, 2, whole),
+    "an import": Writer(make_author_key, import_posts, tables, ("ingest/import_file.py", *FILES), 4, 11, 2, whole),
     "a crawl that is collected": Writer(crawl_two_days, collect_crawl, tables, ("crawl/", *FILES), 7, 17, 2, whole),
     "a refresh": Writer(home_to_refresh, refresh_some, tables, ("flow/", *FILES), 7, 14, 2, whole),
-    "a release": Writer(write_old, release, released, FILES, 12, 20, 4, release_or_none),
+    "a release": Writer(write_old, release, released, FILES, 12, 20, 4, read_releases),
     "an erasure": Writer(home_to_erase_in, erase_or_resume, erased, (*ERASING, "llm/ledger/", *FILES), 7, 8),
     "the ledger": Writer(lambda home: None, ask, all_answered, ("llm/ledger/",), 25, 10, 10, is_sound),
 }
