@@ -128,7 +128,7 @@ def posts_of_ten_days(path: Path) -> Path:
     chance, lines = random.Random(7), []
     start = dt.datetime.combine(FIRST, dt.time(), tzinfo=dt.timezone(dt.timedelta(hours=8)))
     for index in range(N_POSTS):
-        post = asdict(invent(7, index, start + dt.timedelta(days=10 * chance.random())))
+        post = asdict(invent(index, start + dt.timedelta(days=10 * chance.random())))
         row = {"id": post.pop("key"), **post, "answers": post.pop("coming")}
         lines.append(json.dumps(row, default=dt.datetime.isoformat))
     path.write_text("\n".join(lines), encoding="utf-8")
@@ -148,7 +148,8 @@ def test_a_crawl_command_gives_each_post_once_and_asks_for_few_pages_twice(tmp_p
         window = (str(FIRST), str(LAST), replica.url)
         how = {"program": (sys.executable, "-c", CRAWL), "GONGQING_AUTHOR_KEY": "a key for the tests alone"}
         done(alone, *window, **how)
-        undisturbed, whole = replica.requests(reset=True)["count"], journal_bytes(alone)
+        undisturbed, whole = len(replica.log.paths), journal_bytes(alone)
+        replica.reset()
         killed(home, *window, when=starts, seconds=chance.uniform(0, 2), **how)
         for _ in range(4):
             target = journal_bytes(home) + chance.uniform(0, whole / 4)
@@ -157,7 +158,7 @@ def test_a_crawl_command_gives_each_post_once_and_asks_for_few_pages_twice(tmp_p
         has_ended = lambda _: any(home.glob("crawl/replica/*/*/stats.json"))  # noqa: E731
         killed(home, *window, when=has_ended, seconds=chance.uniform(0, 0.2), **how)
         done(home, *window, **how)
-        disturbed = replica.requests()["count"]
+        disturbed = len(replica.log.paths)
     stores = [Store(one / "data") for one in (home, alone)]
     rows, wanted = (one.read("raw_posts").collect().drop("fetched_at").sort("post_id") for one in stores)
     assert rows["post_id"].n_unique() == rows.height == N_POSTS

@@ -14,9 +14,7 @@ def replica() -> Iterator[Replica]:
 
 
 @pytest.fixture
-def clean_replica(replica) -> Iterator[Replica]:
-    """The replica with an empty log of requests, and afterwards without troubles."""
-    replica.requests(reset=True)
-    yield replica
+def clean_replica(replica) -> Replica:
+    """The replica with an empty log of requests, without troubles."""
     replica.reset()
-    replica.robots()
+    return replica

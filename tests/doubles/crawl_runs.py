@@ -23,6 +23,7 @@ from crawlers.dates import day_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = "2025-05-20T12:00+08:00"
+SCRAPY = Path(sys.executable).with_name("scrapy")
 KEY = "a key for the tests alone"
 
 
@@ -71,12 +72,26 @@ def crawl(
     return Run(ended, json.loads(out) if out else {}, rows_of(job), log, job)
 
 
+def begin(job: Path, url: str) -> subprocess.Popen[bytes]:
+    """A crawl of all days in a process of its own, for tests that stop or kill it."""
+    arguments = command(job, url, "--from", "2025-01-01", "--until", "2025-05-20")
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen(arguments, cwd=ROOT, env=environment(), **streams)
+
+
+def scrapy_crawl(url: str, *more: str, source: str = "xinli001", **args: str) -> subprocess.CompletedProcess[str]:
+    """`scrapy crawl` of two days, unless `args` name others."""
+    strings = {"base_url": url, "now": NOW, "delays": "off", "from_date": "2025-05-19", "until_date": "2025-05-20"}
+    arguments = [part for name, value in (strings | args).items() for part in ("-a", f"{name}={value}")]
+    return subprocess.run(
+        [SCRAPY, "crawl", source, *arguments, *more], cwd=ROOT, env=environment(), capture_output=True, text=True
+    )
+
+
 def fork(command: list[str], variables: Mapping[str, str]) -> tuple[int, str, str]:
     """Runs the command line of a crawl in a fork; its exit code, standard output and standard error."""
     with tempfile.TemporaryDirectory() as folder:
         server = _server()
-        assert server.stdin is not None
-        assert server.stdout is not None
         server.stdin.write(json.dumps([folder, command[3:], dict(variables)]) + "\n")
         server.stdin.flush()
         ended = int(server.stdout.readline())

@@ -47,24 +47,19 @@ class SavedPage:
 
 
 def saved_pages() -> list[SavedPage]:
-    pages = []
-    for path in sorted(FOLDER.glob("*.json")):
-        if not path.name.endswith(".page.json"):
-            fields = json.loads(path.read_text(encoding="utf-8"))
-            fields["fetched_at"] = datetime.fromisoformat(fields["fetched_at"])
-            pages.append(SavedPage(path.stem, **fields))
-    return pages
+    return [page_named(path.stem) for path in sorted(FOLDER.glob("*.json")) if not path.match("*.page.json")]
 
 
 def page_named(name: str) -> SavedPage:
-    return next(page for page in saved_pages() if page.name == name)
+    fields = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return SavedPage(name, **{**fields, "fetched_at": datetime.fromisoformat(fields["fetched_at"])})
 
 
-def changed(name: str, old: str, new: str, times: int = -1) -> Any:
+def changed(name: str, old: str, new: str) -> Any:
     """What a saved page gives with `old` replaced."""
     page = page_named(name)
     assert old in page.source()
-    return page.parse(page.source().replace(old, new, times))
+    return page.parse(page.source().replace(old, new))
 
 
 def plain(record: Any) -> Any:

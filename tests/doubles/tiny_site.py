@@ -10,9 +10,12 @@ HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 
 class TinySite:
-    """Serves `pages` by their address, or by its path alone; 404 for all others. `requested` is in order."""
+    """Serves `pages` by their address, or by its path alone; 404 for all others. `requested` is in order.
 
-    def __init__(self, pages: Mapping[str, Page]) -> None:
+    Of a list of pages each is served once, and the last ever after.
+    """
+
+    def __init__(self, pages: Mapping[str, Page | list[Page]]) -> None:
         self.requested: list[str] = []
         requested = self.requested
 
@@ -23,9 +26,11 @@ class TinySite:
             def do_GET(self) -> None:
                 requested.append(self.path)
                 nothing: Page = (404, HTML, b"nothing here")
-                status, headers, body = pages.get(self.path) or pages.get(self.path.split("?")[0], nothing)
+                page = pages.get(self.path) or pages.get(self.path.split("?")[0], nothing)
+                status, headers, body = page if isinstance(page, tuple) else page.pop(0) if page[1:] else page[0]
                 self.send_response(status)
-                for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                length = {} if "Transfer-Encoding" in headers else {"Content-Length": str(len(body))}
+                for name, value in {**length, **headers}.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(body)

@@ -22,11 +22,11 @@ def question(source_id: int, day: str = "2025-05-20", n_answers: int = 0, *, pag
     )
 
 
-def listed(*questions: tuple[int, int], day: str = "2025-05-20", links: tuple[str, ...] = ()) -> Page:
+def listed(*questions: tuple[int, int], links: tuple[str, ...] = ()) -> Page:
     """A list of questions, each with its number of answers; `links` stand there like questions."""
     rows = "".join(
         f"<li><p class='title'><span><a href='/qa/{source_id}'>题目{source_id}</a></span></p>"
-        f"<p class='label'><span>回答 {n_answers} · 有用 0   {day}</span></p></li>"
+        f"<p class='label'><span>回答 {n_answers} · 有用 0   2025-05-20</span></p></li>"
         for source_id, n_answers in questions
     )
     rows += "".join(f"<li><p class='title'><span><a href='{link}'>题目</a></span></p></li>" for link in links)

@@ -57,7 +57,7 @@ def test_a_key_of_the_environment_is_enough_for_a_home_that_is_not_there_yet(tmp
 
 def test_a_blocked_crawl_ends_with_1_its_reason_and_what_to_do(home, capsys, monkeypatch):
     with Replica() as replica:
-        replica.challenge()
+        replica.server.trouble.wall = "challenge"
         code, message = fails(
             capsys, monkeypatch, "crawl", "replica", "--from", str(DAY), "--until", str(DAY), "--base-url", replica.url
         )

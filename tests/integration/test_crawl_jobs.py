@@ -36,21 +36,17 @@ def raw(job: Job) -> set[str]:
 # --- how a crawl ended
 
 
-@pytest.mark.parametrize(
-    ("how", "says", "hint"),
-    [
-        ("blocked", r"blocked \(challenge\), after 1,200 pages and 1 posts", "for a day"),
-        ("shutdown", "shutdown", "run it again"),
-        (None, "broken off", "run it again"),
-    ],
-)
-def test_a_crawl_that_ended_early_is_an_error_and_writes_nothing(tmp_path: Path, how, says, hint):
+def test_a_crawl_that_ended_early_is_an_error_and_writes_nothing(tmp_path: Path):
     home = Home(tmp_path)
-    job = job_of(home, item("1", "一", None), how=how, blocked="challenge", pages=1200)
-    with pytest.raises(CrawlFailed, match=says) as failed:
-        home.collect(job)
-    assert hint in failed.value.hint
-    assert home.store.partitions("raw_posts") == []
+    for how, words, hint in (
+        (None, "broken off", "run it again"),
+        ("blocked", r"blocked \(challenge\), after 1,200 pages and 1 posts", "for a day"),
+    ):
+        job = job_of(home, item("1", "一", None), how=how, blocked="challenge", pages=1200)
+        with pytest.raises(CrawlFailed, match=words) as failed:
+            home.collect(job)
+        assert hint in failed.value.hint
+        assert home.store.partitions("raw_posts") == []
 
 
 def test_a_crawl_that_could_not_even_begin_again_does_not_tell_how_it_ended_before(tmp_path: Path):
@@ -65,7 +61,7 @@ def test_a_crawl_that_could_not_even_begin_again_does_not_tell_how_it_ended_befo
 # --- which folder
 
 
-def test_a_job_that_was_broken_off_is_gone_on_with_and_a_finished_one_is_not(tmp_path: Path):
+def test_a_job_that_was_broken_off_is_continued_by_the_same_request(tmp_path: Path):
     home = Home(tmp_path)
     first = job_of(home, how=None)
     assert home.prepare().folder == first.folder == home.prepare().folder
@@ -147,18 +143,7 @@ def test_a_damaged_memory_names_its_line(tmp_path: Path):
         assert str(failed.value.where) == f"{path}:2"
 
 
-@pytest.mark.parametrize("content", [b'{"half', b"[]", b"\x80"])
-def test_damaged_figures_name_their_file(tmp_path: Path, content: bytes):
-    home = Home(tmp_path)
-    job = job_of(home, item("1", "一", AT))
-    (job.folder / "stats.json").write_bytes(content)
-    for act in (lambda: home.collect(job), home.prepare):
-        with pytest.raises(CrawlFailed, match="damaged") as failed:
-            act()
-        assert failed.value.where == job.folder / "stats.json"
-
-
-def test_a_damaged_journal_names_its_line_and_nothing_of_it(tmp_path: Path):
+def test_a_damaged_journal_names_its_line_and_nothing_of_it_and_damaged_figures_their_file(tmp_path: Path):
     home = Home(tmp_path)
     job = job_of(home, item("1", "一", AT))
     with (job.folder / "items.jsonl").open("a", encoding="utf-8") as journal:
@@ -167,6 +152,12 @@ def test_a_damaged_journal_names_its_line_and_nothing_of_it(tmp_path: Path):
         home.collect(job)
     assert str(failed.value.where).endswith("items.jsonl:2")
     assert "私密" not in str(failed.value)
+    for content in (b'{"half', b"[]", b"\x80"):
+        (job.folder / "stats.json").write_bytes(content)
+        for act in (lambda: home.collect(job), home.prepare):
+            with pytest.raises(CrawlFailed, match="damaged") as failed:
+                act()
+            assert failed.value.where == job.folder / "stats.json"
     assert home.store.partitions("raw_posts") == []
 
 

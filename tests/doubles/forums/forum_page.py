@@ -1,51 +1,39 @@
-"""What the replicas of forums have in common: times as they write them, JSON, and answers that they hide."""
+"""What the replicas of forums have in common: ids, JSON, and answers that they hide."""
 
 import json
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import samples.replica.page
-from samples.replica.page import Page, local
+from samples.replica.page import Page
 from samples.replica.world import Answer, Post, World
 
-TEMPLATES = Path(__file__).with_name("templates")
+FIRST_TOPIC = 4_000
+FIRST_MESSAGE = 9_000
+NOTE = {"replica": "everything here is invented"}
+
+
+def topic_id(post: Post) -> int:
+    """The id of a thread, the same on every forum."""
+    return FIRST_TOPIC + post.number
+
+
+def message_id(message: Post | Answer) -> int:
+    """The id of a message, the same on every forum: the question is one too."""
+    return FIRST_MESSAGE + 2 * message.number + isinstance(message, Answer)
+
+
+def post_of(world: World, match: re.Match[str] | None) -> Post | None:
+    """The post whose id the first group of an address matched, None where there is none."""
+    return world.post(int(match[1]) - FIRST_TOPIC) if match else None
 
 
 def render(template: str, **values: Any) -> str:
     """The HTML of a template of the forums (`templates/<template>.html.j2`)."""
-    used = (hidden, discuz_date, discuz_exact, discuz_time)
-    named = {each.__name__: each for each in used}
-    return samples.replica.page.render(TEMPLATES / f"{template}.html.j2", **named, **values)
-
-
-def discuz_date(at: datetime) -> str:
-    """Discuz's Y-n-j, without leading zeros."""
-    day = local(at)
-    return f"{day.year}-{day.month}-{day.day}"
-
-
-def discuz_exact(at: datetime) -> str:
-    """Discuz's Y-n-j H:i:s."""
-    return f"{discuz_date(at)} {local(at):%H:%M:%S}"
-
-
-def discuz_time(at: datetime, now: datetime, exact: str) -> str:
-    """HTML as Discuz's dgmdate gives it: up to 7 days words in a span whose title is `exact`, otherwise `exact`."""
-    seconds, day, days = int((now - at).total_seconds()), local(at), (local(now).date() - local(at).date()).days
-    if days > 7:
-        return exact
-    if days > 2:
-        words = f"{days}&nbsp;天前"
-    elif days:
-        words = f"{'昨天' if days == 1 else '前天'}&nbsp;{day:%H:%M}"
-    elif seconds > 3600:
-        words = f"{seconds // 3600}&nbsp;小时前"
-    elif seconds > 1800:
-        words = "半小时前"
-    else:
-        words = f"{seconds // 60}&nbsp;分钟前" if seconds > 60 else f"{seconds}&nbsp;秒前" if seconds > 0 else "刚刚"
-    return f'<span title="{exact}">{words}</span>'
+    path = Path(__file__).with_name("templates") / f"{template}.html.j2"
+    return samples.replica.page.render(path, hidden=hidden, topic_id=topic_id, message_id=message_id, **values)
 
 
 def iso(at: datetime) -> str:
@@ -53,16 +41,21 @@ def iso(at: datetime) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
 
 
-def json_page(value: object, status: int = 200) -> Page:
+def json_page(value: dict[str, object]) -> Page:
     """A JSON page."""
-    return Page(json.dumps(value, ensure_ascii=False).encode(), "application/json; charset=utf-8", status)
+    return Page(json.dumps(NOTE | value, ensure_ascii=False).encode(), "application/json; charset=utf-8")
 
 
-def hidden(answer: Answer) -> bool:
+def words_of(message: Post | Answer) -> str:
+    """What its writer wrote, but for the title."""
+    return message.description if isinstance(message, Post) else message.text
+
+
+def hidden(message: Post | Answer) -> bool:
     """Whether forums hide this answer (its writer was banned, or a moderator hid it): one of forty-one."""
-    return answer.number % 41 == 7
+    return isinstance(message, Answer) and message.number % 41 == 7
 
 
 def most_active(world: World) -> list[Post]:
-    """All posts, the one with the latest post or answer first: how forums order their lists."""
-    return sorted(world.newest(), key=lambda post: (post.active_at, post.number), reverse=True)
+    """All posts as forums list them: the notices, then the one with the latest post or answer first."""
+    return sorted(world.newest(), key=lambda post: (post.notice, post.active_at, post.number), reverse=True)

@@ -3,15 +3,12 @@
 import json
 import random
 import re
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from crawl_runs import NOW, ROOT, environment, rows_of, site_file
+from crawl_runs import NOW, rows_of, scrapy_crawl, site_file
 from mutations import mutated
 from troubled_replica import Replica
 
@@ -37,17 +34,6 @@ def break_pages(replica: Replica, which: str) -> dict[str, str]:
     return broken
 
 
-def crawled(job: Path, source: str, url: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
-    """A crawl that no number of unreadable posts in a row stops; the process, and its figures."""
-    args = {"job": str(job), "base_url": url, "now": NOW, "delays": "off", "from_date": "2025-01-01"}
-    arguments = [part for name, value in args.items() for part in ("-a", f"{name}={value}")]
-    command = [Path(sys.executable).with_name("scrapy"), "crawl", source, *arguments, "-s", "CRAWL_UNREAD_MAX=100000"]
-    ran = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True)
-    figures = [path for name in ("stats.json", "stopped.json") if (path := job / name).exists()]
-    assert len(figures) == 1, ran.stderr[-3000:]
-    return ran, json.loads(figures[0].read_text(encoding="utf-8"))
-
-
 def bare(text: str) -> str:
     """Without white space, and without numbers: an id that takes the place of another may do so in a text too."""
     return re.sub(r"[\s\d]+", "", text)
@@ -66,16 +52,18 @@ def test_each_broken_post_is_a_right_record_or_a_counted_error(tmp_path, engine)
     folder, keys, posts = ENGINES[engine]
     with Replica(posts=260, now=NOW, days=10) as replica:
         broken = break_pages(replica, posts)
-        ran, summary = crawled(tmp_path / "job", site_file(tmp_path, engine, **keys), replica.url + folder)
-        truth = {post["ids"][engine]: post for post in replica.posts()}
+        args = {"job": str(tmp_path / "job"), "from_date": "2025-01-01", "source": site_file(tmp_path, engine, **keys)}
+        # No number of unreadable posts in a row stops it.
+        ran = scrapy_crawl(replica.url + folder, "-s", "CRAWL_UNREAD_MAX=100000", **args)
+        truth = {post["ids"]["xinli001" if engine == "xinli001" else "forum"]: post for post in replica.posts()}
     rows = {row["source_id"]: row for row in rows_of(tmp_path / "job")}
 
     assert ran.returncode == 0, ran.stderr[-3000:]
     assert "Traceback" not in ran.stderr
+    summary = json.loads((tmp_path / "job" / "stats.json").read_bytes())
     assert summary["finish_reason"] == "finished"
     assert len(broken) > 100
     assert len(set(broken.values())) > 2
-
     # Every post is counted, and a lost one is an error.
     outcomes = Counter(summary["posts"])
     assert outcomes.pop("listed") == len(truth) == sum(outcomes.values())

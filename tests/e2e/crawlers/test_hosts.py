@@ -1,16 +1,12 @@
 """One crawl a host at a time on this machine."""
 
 import os
-import signal
-import subprocess
 
 import pytest
-from crawl_runs import ROOT, command, crawl, environment, wait_for
+from crawl_runs import begin, crawl, wait_for
 
 from crawlers.errors import CrawlError
 from crawlers.job import lock_host
-
-WINDOW = ("--from", "2025-01-01", "--until", "2025-05-20")
 
 
 @pytest.fixture(autouse=True)
@@ -23,33 +19,28 @@ def room(tmp_path, monkeypatch):
 
 @pytest.mark.drill("race")
 def test_of_two_crawls_of_a_host_one_is_refused_before_it_asks_for_a_page(clean_replica, tmp_path):
-    clean_replica.slow(0.1)
-    first = subprocess.Popen(
-        command(tmp_path / "one", clean_replica.url, *WINDOW), cwd=ROOT, env=environment(), stderr=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )  # fmt: skip
-    wait_for(lambda: clean_replica.requests()["count"])
+    clean_replica.server.trouble.slow_seconds = 0.1
+    first = begin(tmp_path / "one", clean_replica.url)
+    wait_for(lambda: clean_replica.log.paths)
     refused = crawl(tmp_path / "other", clean_replica.url, code=1)
-    clean_replica.slow(0)
-    assert first.wait() == 0
+    clean_replica.server.trouble.slow_seconds = 0
+    first.communicate()
+    assert first.returncode == 0
     assert "another crawl is fetching from 127.0.0.1" in refused.log
     assert not refused.job.exists()
-    log = clean_replica.requests()
-    assert log["most_at_once"] == 1
-    assert log["paths"].count("/robots.txt") == 1
+    assert clean_replica.log.most_at_once == 1
+    assert clean_replica.log.paths.count("/robots.txt") == 1
 
 
 @pytest.mark.drill("kill")
 def test_a_killed_crawl_has_let_go_of_its_host(clean_replica, tmp_path):
-    clean_replica.slow(0.2)
-    process = subprocess.Popen(
-        command(tmp_path / "killed", clean_replica.url, *WINDOW), cwd=ROOT, env=environment(), stderr=subprocess.DEVNULL
-    )
-    wait_for(lambda: clean_replica.requests()["count"] >= 3)
+    clean_replica.server.trouble.slow_seconds = 0.2
+    process = begin(tmp_path / "killed", clean_replica.url)
+    wait_for(lambda: len(clean_replica.log.paths) >= 3)
     with pytest.raises(CrawlError, match=f"process {process.pid}"):
         lock_host(clean_replica.url)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    process.kill()
+    process.communicate()
     lock_host(clean_replica.url).close()
 
 

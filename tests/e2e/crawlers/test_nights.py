@@ -1,14 +1,11 @@
 """What one crawl leaves for the next: late answers, pages that can not be read, lists that were empty for a while."""
 
-import os
-import signal
 import sqlite3
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from crawl_runs import NOW, ROOT, Run, command, crawl, environment, post_ids, rows_of, seen, wait_for
+from crawl_runs import NOW, Run, begin, crawl, post_ids, rows_of, seen, wait_for
 from tiny_site import HTML, TinySite
 from troubled_replica import Replica
 from xinli_pages import UNREADABLE, listed, question, site_of
@@ -28,26 +25,18 @@ def night(folder: Path, url: str, number: int, **named: Any) -> Run:
 # Late answers.
 
 
-def killed_in_its_work(job: Path, url: str) -> None:
-    window = ("--from", "2025-01-01", "--until", "2025-05-20")
-    process = subprocess.Popen(
-        command(job, url, *window), cwd=ROOT, env=environment(), start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    wait_for(lambda: len(rows_of(job)) >= 30)
-    assert process.poll() is None
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
 @pytest.mark.drill("kill")
 @pytest.mark.parametrize("keep_pages_days", ["7", "30"])
 def test_an_answer_that_came_before_a_killed_job_went_on_is_fetched_by_the_next_crawl(tmp_path, keep_pages_days):
     """With their pages too old, the lists that are read again show the answer; with them kept, the next crawl's do."""
     with Replica(posts=60, now=NOW, days=10) as replica:
-        replica.slow(0.05)
-        killed_in_its_work(tmp_path / "0", replica.url)
-        replica.slow(0)
+        replica.server.trouble.slow_seconds = 0.05
+        process = begin(tmp_path / "0", replica.url)
+        wait_for(lambda: len(rows_of(tmp_path / "0")) >= 30)
+        assert process.poll() is None
+        process.kill()
+        process.communicate()
+        replica.server.trouble.slow_seconds = 0
         had = {row["source_id"]: len(row["answers"]) for row in rows_of(tmp_path / "0")}
         came = replica.tick(days=9, answers=12)
         later = "2025-05-29T12:00+08:00"
@@ -102,30 +91,32 @@ def test_pages_of_a_job_are_gone_after_the_days_that_they_are_kept_for(tmp_path)
 
 
 def test_posts_that_could_not_be_read_are_requested_every_night_and_spoil_none(tmp_path):
-    """Five posts among fifteen good ones; in the quiet night they are all that there is to fetch."""
+    """Five posts among fifteen good ones; in the quiet night they are all that there is to fetch. Links of a list that
+    lead elsewhere are counted and spoil none either.
+    """
     broken = set(IDS[::4])
-    assert len(broken) == 5
-    with TinySite(pages := site_of(IDS, dict.fromkeys(broken, UNREADABLE))) as site:
+    pages = site_of(IDS, dict.fromkeys(broken, UNREADABLE))
+    pages["/qa"] = listed(*((i, 0) for i in IDS), links=("http://192.0.2.1/qa/1", "javascript:void(0)"))
+    with TinySite(pages) as site:
         first = night(tmp_path, site.url, 0)
         assert first.summary["errors"] == {"unknown_layout": 5}
         assert first.summary["posts"] == {"listed": 20, "fetched": 15, "lost": 5}
-        known = seen(first.job)
-        assert {i for i, line in known.items() if line.get("unread")} == {str(i) for i in broken}
+        assert {i for i, line in seen(first.job).items() if line.get("unread")} == {str(i) for i in broken}
+        assert first.summary["list_ended_first"] is True
+        assert "a list ended before anything older than 2025-05-20" in first.log
 
         for number in (1, 2):
             site.requested.clear()
             quiet = night(tmp_path, site.url, number)
-            assert quiet.summary["finish_reason"] == "finished"
-            assert quiet.summary["nothing_new"] is True
-            assert quiet.summary["errors"] == quiet.summary["refused"] == {}
+            assert (quiet.summary["finish_reason"], quiet.summary["nothing_new"]) == ("finished", True)
+            assert (quiet.summary["errors"], quiet.summary["refused"]) == ({}, {"offsite": 2})
             assert quiet.summary["posts"] == {"listed": 20, "unchanged": 15, "unread_before": 5}
             assert set(post_ids(site.requested)) == {str(i) for i in broken}
             assert len(site.requested) == 1 + 1 + 5
 
         healed = min(broken)
         pages[f"/qa/{healed}"] = question(healed)
-        fourth = night(tmp_path, site.url, 3)
-        assert set(fourth.by_id) == {str(healed)}
+        assert set(night(tmp_path, site.url, 3).by_id) == {str(healed)}
         fifth = night(tmp_path, site.url, 4)
     assert fifth.summary["posts"] == {"listed": 20, "unchanged": 16, "unread_before": 4}
 
@@ -184,34 +175,12 @@ def test_where_nothing_at_all_could_be_read_the_crawl_fails(tmp_path):
 
 
 def test_a_page_may_end_in_capitals_and_a_link_that_no_request_can_be_made_of_costs_one_post(tmp_path):
-    status, headers, body = question(IDS[0], more=True)
-    broken = body.replace(f"/qa/{IDS[0]}?page=2".encode(), b"http://a:b/")
-    _, _, other = question(IDS[1])
-    pages = {IDS[0]: (status, headers, broken), IDS[1]: (status, headers, other.replace(b"</html>", b"</HTML>"))}
+    (*head, broken), (*_, other) = question(IDS[0], more=True), question(IDS[1])
+    pages = {IDS[0]: (*head, broken.replace(b"/qa/", b"http://a:b/")), IDS[1]: (*head, other.replace(b"</h", b"</H"))}
     with TinySite(site_of(IDS, pages)) as site:
         run = night(tmp_path, site.url, 0)
     assert run.summary["posts"] == {"listed": 20, "fetched": 19, "lost": 1}
     assert run.summary["errors"] == {"page": 1}
-
-
-# Lists.
-
-
-def test_links_of_a_list_that_lead_elsewhere_are_counted_and_spoil_no_quiet_night(tmp_path):
-    pages = site_of(IDS)
-    pages["/qa"] = listed(*((i, 0) for i in IDS), links=("http://192.0.2.1/qa/1", "javascript:void(0)"))
-    with TinySite(pages) as site:
-        night(tmp_path, site.url, 0)
-        quiet = night(tmp_path, site.url, 1)
-    assert quiet.summary["refused"] == {"offsite": 2}
-    assert quiet.summary["nothing_new"] is True
-
-
-def test_a_list_that_ends_before_anything_older_than_the_window_is_said_to(tmp_path):
-    with TinySite({"/qa": listed((IDS[0], 0)), f"/qa/{IDS[0]}": question(IDS[0])}) as site:
-        run = night(tmp_path, site.url, 0)
-    assert run.summary["list_ended_first"] is True
-    assert "a list ended before anything older than 2025-05-20" in run.log
 
 
 def test_a_thread_without_end_is_cut_and_given(tmp_path):

@@ -4,19 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlers.html import (
-    DEEPEST,
-    LONGEST_TEXT,
-    base,
-    find,
-    followed,
-    fragment,
-    link,
-    number,
-    parsed,
-    readable,
-    words,
-)
+from crawlers.html import DEEPEST, LONGEST_TEXT, base, find, followed, fragment, link, number, parsed, readable, words
 
 tags = st.sampled_from(["p", "div", "br", "b", "span", "ul", "li", "td", "table", "font", "a", "blockquote"])
 pieces = st.one_of(
@@ -99,34 +87,18 @@ def test_whatever_the_markup_lines_are_clean(parts):
     assert not {"\x00", "\r", "\t", "\xa0"} & set(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("3个回答", 3), ("有用 21", 21), ("赞 (12)", 12), ("1,204", 1204), ("1.2万", 12_000), ("3 萬", 30_000),
-     ("有用", None), ("", None), ("9" * 50, None)],
-)  # fmt: skip
-def test_number(text, value):
-    assert number(text) == value
+def test_number():
+    values = {"3个回答": 3, "赞 (12)": 12, "1,204": 1204, "1.2万": 12_000, "3 萬": 30_000, "有用": None, "9" * 50: None}
+    assert {text: number(text) for text in values} == values
 
 
-@pytest.mark.parametrize(
-    ("href", "target"),
-    [
-        ("/qa/1?page=2", "https://a.example.org/qa/1?page=2"),
-        ("thread-1-1-1.html", "https://a.example.org/bbs/thread-1-1-1.html"),
-        ("//b.example.org/x", "https://b.example.org/x"),
-        ("javascript:void(0);", None),
-        ("file:///etc/hostname", None),
-        ("data:text/html,x", None),
-        ("http://[", None),
-        ("http://a:99999999/", None),
-        ("//\ud800.com", None),
-        ("http://", None),
-        ("", None),
-        (None, None),
-    ],
-)
-def test_link(href, target):
-    assert link(href, "https://a.example.org/bbs/forum.php") == target
+def test_link():
+    site = "https://a.example.org"
+    targets = {"/qa/1?page=2": f"{site}/qa/1?page=2", "thread-1-1-1.html": f"{site}/bbs/thread-1-1-1.html"}
+    targets["//b.example.org/x"] = "https://b.example.org/x"
+    nowhere = ("javascript:void(0);", "file:///x", "data:text/html,x", "http://[", "http://a:99999999/", "//\ud800.com")
+    targets |= dict.fromkeys((*nowhere, "http://", "", None))
+    assert {href: link(href, f"{site}/bbs/forum.php") for href in targets} == targets
 
 
 def test_base_of_a_page():

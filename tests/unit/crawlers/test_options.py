@@ -63,12 +63,10 @@ def test_only_this_machine_needs_no_contact_and_may_be_crawled_without_delays(si
 def test_a_base_url_has_one_form(site):
     for address, base_url in (
         ("HTTP://LOCALHOST:80/Forum/", "http://localhost/Forum"),
-        ("https://localhost:80", "https://localhost:80"),
         ("http://[::1]:8765/", "http://[::1]:8765"),
     ):
         options = read_options(site, {"base_url": address})
-        assert options.base_url == base_url
-        assert options.host == base_url.split("/")[2]
+        assert (options.base_url, options.host) == (base_url, base_url.split("/")[2])
 
 
 @pytest.mark.parametrize(
@@ -79,11 +77,8 @@ def test_a_base_url_has_one_form(site):
         ({"until_date": "March"}, "--until 'March'"),
         ({"base_url": "ftp://127.0.0.1"}, "no address of a site"),
         ({"base_url": "http://user:pass@127.0.0.1"}, "no address of a site"),
-        ({"base_url": "http://127.0.0.1:99999999"}, "no address of a site"),
         ({"base_url": "http://[::1"}, "no address of a site"),
         ({"base_url": "http://127.0.0.1/?page=1"}, "no address of a site"),
-        ({"base_url": " http://127.0.0.1"}, "no address of a site"),
-        ({"from_date": "2025-03-21", "until_date": "2025-03-22", "now": "2025-03-20T23:59+08:00"}, "begins on 2025"),
         ({"until_date": "2025-03-21", "now": "2025-03-20T23:59+08:00"}, "begins on 2025-03-21"),
         ({"keep_pages_days": "-1"}, "keep_pages_days"),
         ({"max_items": "0"}, "max_items"),
@@ -98,17 +93,14 @@ def test_whatever_else_can_not_be_is_refused(site, strings, words):
     assert words in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "line",
-    ['{"sour', "[]", "null", '{"source_id": "1", "fingerprint": [], "posted_at": null}', '{"source_id": "1"}',
-     '{"source_id": "1", "fingerprint": null, "posted_at": "0001-01-01T00:00:00+14:00"}', "[" * 100_000],
-)  # fmt: skip
-def test_a_damaged_line_of_what_was_seen_is_named(site, tmp_path, line):
-    path = tmp_path / "seen.jsonl"
-    path.write_text(f'{{"source_id": "1", "fingerprint": "1", "posted_at": null}}\n{line}', encoding="utf-8")
-    with pytest.raises(RequestRefused) as refused:
-        read_options(site, {**REPLICA, "seen": str(path)})
-    assert f"{path}:2" in str(refused.value)
+def test_a_damaged_line_of_what_was_seen_is_named(site, tmp_path):
+    path, good = tmp_path / "seen.jsonl", '{"source_id": "1", "fingerprint": "1", "posted_at": null}'
+    wrong = (good.replace('"1",', "[],"), good.replace("null", '"0001-01-01T00:00:00+14:00"'), '{"source_id": "1"}')
+    for line in (*wrong, '{"sour', "[]", "null", "[" * 100_000):
+        path.write_text(f"{good}\n{line}", encoding="utf-8")
+        with pytest.raises(RequestRefused) as refused:
+            read_options(site, {**REPLICA, "seen": str(path)})
+        assert f"{path}:2" in str(refused.value)
 
 
 SOURCES = ("xinli001", "replica")

@@ -35,19 +35,13 @@ def test_next_page_is_the_json_of_what_readers_are_shown_and_never_elsewhere():
             read("discourse_latest", body, here)
 
 
-def test_hidden_question_is_an_error():
-    body = body_of("discourse_topic")
-    body["post_stream"]["posts"][0]["hidden"] = True
-    with pytest.raises(PageError, match="hidden"):
-        read("discourse_topic", body)
-
-
-def test_a_post_that_its_topic_does_not_list_is_an_error():
-    """Its id is wrong, and the right one would be fetched as one post more."""
-    body = body_of("discourse_topic")
-    body["post_stream"]["posts"][-1]["id"] = 999_999_999
-    with pytest.raises(PageError, match="does not list"):
-        read("discourse_topic", body)
+def test_a_hidden_question_and_a_post_that_its_topic_does_not_list_are_errors():
+    """The id of such a post is wrong, and the right one would be fetched as one post more."""
+    for number, key, value, words in ((0, "hidden", True, "hidden"), (-1, "id", 999_999_999, "does not list")):
+        body = body_of("discourse_topic")
+        body["post_stream"]["posts"][number][key] = value
+        with pytest.raises(PageError, match=words):
+            read("discourse_topic", body)
 
 
 def test_half_of_a_surrogate_pair_does_not_leave_the_parser():
@@ -91,14 +85,12 @@ def test_wrong_type_anywhere_is_an_error_or_harmless(name, wrong):
             assert {(a.source_id, a.text) for a in getattr(record, "answers", ())} <= kept
 
 
-@pytest.mark.parametrize(
-    ("cooked", "words"), [("<div>" * 100_000 + "x", "to its end"), ("x" * 300_000, "more than")], ids=["deep", "long"]
-)
-def test_a_post_too_deep_or_too_long_makes_the_page_unread(cooked, words):
+def test_a_post_too_deep_or_too_long_makes_the_page_unread():
     body = body_of("discourse_topic")
-    body["post_stream"]["posts"][1]["cooked"] = cooked
-    with pytest.raises(PageError, match=words):
-        read("discourse_topic", body)
+    for cooked, words in (("<div>" * 100_000 + "x", "to its end"), ("x" * 300_000, "more than")):
+        body["post_stream"]["posts"][1]["cooked"] = cooked
+        with pytest.raises(PageError, match=words):
+            read("discourse_topic", body)
 
 
 def test_main_post_of_nodebb_is_no_answer_on_later_pages():
@@ -108,14 +100,11 @@ def test_main_post_of_nodebb_is_no_answer_on_later_pages():
     assert [answer.source_id for answer in later.answers] == ["311", "312"]
 
 
-@pytest.mark.parametrize(
-    ("name", "address"),
-    [
-        ("discourse_topic", "https://forum.example.org/t/813.json"),
-        ("nodebb_topic", "https://bb.example.org/api/topic/32"),
-        ("discourse_latest", "https://forum.example.org/about"),
-    ],
-)
-def test_an_address_that_is_not_that_of_the_page_is_an_error(name, address):
-    with pytest.raises(PageError):
-        read(name, body_of(name), address)
+def test_an_address_that_is_not_that_of_the_page_is_an_error():
+    for name, path in (
+        ("discourse_topic", "t/813.json"),
+        ("nodebb_topic", "api/topic/32"),
+        ("discourse_latest", "about"),
+    ):
+        with pytest.raises(PageError):
+            read(name, body_of(name), f"https://forum.example.org/{path}")

@@ -43,11 +43,11 @@ def test_body_that_is_no_page(engine, read, body):
         getattr(engine, read)(body, "https://www.example.org/", NOW)
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.read == "list_page" and not page.is_json], ids=lambda page: page.name
-)
-def test_links_of_a_list_that_all_lead_to_another_host_are_counted(page: SavedPage):
-    elsewhere = re.sub(r'href="(?:https?://[^/"]+)?/?', 'href="https://elsewhere.example.net/', page.source())
-    page_list = page.parse(elsewhere)
-    assert page_list.posts == ()
-    assert page_list.refused >= len(page.gives["posts"])
+def test_links_of_a_list_that_all_lead_to_another_host_are_counted():
+    lists = [page for page in PAGES if page.read == "list_page" and not page.is_json]
+    assert lists
+    for page in lists:
+        elsewhere = re.sub(r'href="(?:https?://[^/"]+)?/?', 'href="https://elsewhere.example.net/', page.source())
+        page_list = page.parse(elsewhere)
+        assert page_list.posts == ()
+        assert page_list.refused >= len(page.gives["posts"])

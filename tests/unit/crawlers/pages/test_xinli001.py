@@ -59,13 +59,11 @@ def test_address_of_a_post_is_without_notes_of_where_the_reader_came_from():
     assert "https://www.xinli001.com/qa/100571290?gen=2020" in links
 
 
-@pytest.mark.parametrize(
-    "href", ["https://elsewhere.example.net/qa/1", "file:///etc/hostname", "javascript:void(0)", "http://["]
-)
-def test_link_that_leads_elsewhere_is_counted_and_not_listed(href):
-    page = changed("xinli001_2023_list", "/qa/100841638?page=1&amp;from=houye-dh", href)
-    assert [post.source_id for post in page.posts] == ["100841637", "100841630"]
-    assert page.refused == 2
+def test_link_that_leads_elsewhere_is_counted_and_not_listed():
+    for href in ("https://elsewhere.example.net/qa/1", "file:///etc/hostname", "javascript:void(0)", "http://["):
+        page = changed("xinli001_2023_list", "/qa/100841638?page=1&amp;from=houye-dh", href)
+        assert [post.source_id for post in page.posts] == ["100841637", "100841630"]
+        assert page.refused == 2
 
 
 def test_unreadable_time_of_an_answer_costs_the_time_and_not_the_answer():
