@@ -1,20 +1,23 @@
 """Rows that annotations are made from, and replies that their questions accept, written short."""
 
+from functools import partial
 from typing import Any
 
 import polars as pl
-import sample_rows
 import unique_rows
-from sample_rows import unique_dialogues as dialogues
+from table_rows import dialogue_of, frame, row_of
 from unique_rows import RISK, posts, rounds
 
 from pipelines.llm.questions import Provenance, Question
 from schemas.annotations import Topics
+from schemas.dialogues import UniqueDialogues
 from schemas.reasoning import Cer, Ecot
 
 STORY = "最近我和室友吵架了，晚上睡不着觉，是不是我太敏感了？"
 LONG = "抱抱你。和室友闹翻以后还要每天见面，确实很累。你可以先找一个彼此都平静的时候，说说自己的感受，再听听她怎么想。"
-__all__ = ["RISK", "dialogues", "posts", "rounds"]
+__all__ = ["RISK", "posts", "rounds"]
+
+dialogue, dialogues = partial(dialogue_of, UniqueDialogues), partial(frame, UniqueDialogues)
 
 SPLITS = {"g1": "train", "g2": "validation", "g3": "test"}
 
@@ -27,9 +30,9 @@ def post(source_id: int | str, text: str = STORY, *answers: dict[str, Any], **mo
     return unique_rows.post(source_id, text, *answers, **more)
 
 
-def dialogue(source_id: int | str, *said: str, **more: Any) -> dict[str, Any]:
-    """One dialogue of group g1; turns are written "seeker: …" or "supporter: …"."""
-    return sample_rows.dialogue(source_id, *said, **({"group_id": "g1"} | more))
+def topics(*rows: dict[str, Any]) -> pl.DataFrame:
+    made = {"topic": "人际", "relevant": True, "why": "理由", **PROVENANCE.columns()}
+    return frame(Topics, *(row_of(Topics, **made | row) for row in rows))
 
 
 def sampled_round(source_id: int | str, number: int, *history: str, **more: Any) -> dict[str, Any]:
@@ -40,11 +43,6 @@ def sampled_round(source_id: int | str, number: int, *history: str, **more: Any)
 
 def splits(**split_of: str) -> pl.DataFrame:
     return unique_rows.splits(**(split_of or SPLITS))
-
-
-def topics(*rows: dict[str, Any]) -> pl.DataFrame:
-    made = {"topic": "人际", "relevant": True, "risk": [], "why": "理由", **PROVENANCE.columns()}
-    return Topics.validate(pl.DataFrame([made | row for row in rows], schema=Topics.polars_schema()))
 
 
 # --- replies
@@ -66,29 +64,19 @@ CHAIN = (
 def cer(lang: str = "zh", response: str | None = None) -> Cer:
     zh = lang == "zh"
     reason = "他反复说起这件事" if zh else "they come back to it again and again"
-    return Cer(
-        lang=lang,
-        stage="exploration",
-        history_reasoning=reason,
-        sentiment="negative",
-        emotion="委屈" if zh else "hurt",
-        intensity=3,
-        emotion_reasoning=reason,
-        strategy="Question",
-        strategy_reasoning=reason,
-        response=response or ("那天发生了什么？" if zh else "What happened that day?"),
-    )
+    known = {"lang": lang, "stage": "exploration", "sentiment": "negative", "intensity": 3, "strategy": "Question"}
+    reasons = dict.fromkeys(("history_reasoning", "emotion_reasoning", "strategy_reasoning"), reason)
+    response = response or ("那天发生了什么？" if zh else "What happened that day?")
+    return Cer(**known, **reasons, emotion="委屈" if zh else "hurt", response=response)
 
 
 def good(question: Question[Any]) -> str:
-    """A reply that the question accepts."""
+    lang = question.inputs.get("lang", "zh")
     return {
-        "coherence": '{"verdict": "keep", "why": "'
-        + ("接得上" if question.inputs.get("lang") == "zh" else "it hangs together")
-        + '"}',
+        "coherence": f'{{"verdict": "keep", "why": "{"接得上" if lang == "zh" else "it hangs together"}"}}',
         "topics": '{"topic": "人际", "subtopic": "舍友同学", "relevant": true, "risk": [], "why": "说的是室友"}',
         "emotions": '{"emotion": "委屈", "why": "说了吵架"}',
         "coe": CHAIN,
         "ecot": ECOT.render(),
-        "cer": cer(question.inputs.get("lang", "zh")).render(),
+        "cer": cer(lang).render(),
     }[question.task]

@@ -29,12 +29,10 @@ class Home:
         make_author_key(folder)
 
     def prepare(self, first: dt.date = DAY, last: dt.date | None = None, **more: Any) -> Job:
-        """The job of a window; nothing is crawled."""
         settings = more.pop("settings", Crawl())
         return prepare(self.folder, self.store, "replica", Window(first, last or first), settings, **more)
 
     def collect(self, job: Job, **more: Any) -> Any:
-        """What a job brought, merged."""
         return collect(self.folder, self.store, job, **more)
 
     def run(self, first: dt.date, last: dt.date, now: str = NOW, site: Path | None = None) -> Job:
@@ -48,18 +46,15 @@ class Home:
         return job
 
     def crawl(self, first: dt.date, last: dt.date, now: str = NOW) -> dict[str, Any]:
-        """The figures of a real crawl."""
         return self.run(first, last, now).stats
 
     def rows(self) -> pl.DataFrame:
-        """All posts that stand."""
         return self.store.read("raw_posts").collect()
 
 
 def item(
     source_id: str, title: str, posted_at: str | None, fetched_at: str = "2025-03-14T08:00:00+00:00", **more: Any
 ) -> dict[str, Any]:
-    """A line of a journal."""
     return {
         **dict.fromkeys(("url", "topic", "author", "layout", "posted_at_precision")),
         "post_id": f"replica:{source_id}", "source": "replica", "source_id": source_id,
@@ -70,7 +65,6 @@ def item(
 
 
 def answer(number: int, **more: Any) -> dict[str, Any]:
-    """One of the answers of an item."""
     fields = {"author": "a", "posted_at": "2025-03-14T09:00:00+00:00", "likes": 0}
     return {"answer_id": str(number), "author_role": "member", "text": "答", "recommended": None, "spans": [],
             **fields, **more}  # fmt: skip
@@ -88,5 +82,4 @@ def end_of(job: Job, *rows: dict[str, Any], how: str | None = "finished", **figu
 
 
 def job_of(home: Home, *rows: dict[str, Any], first: dt.date = DAY, **end: Any) -> Job:
-    """A job of one day that has come to its end."""
     return end_of(home.prepare(first), *rows, **end)

@@ -29,8 +29,6 @@ KEY = "a key for the tests alone"
 
 @dataclass(frozen=True)
 class Run:
-    """What a crawl came to."""
-
     code: int
     summary: dict[str, Any]
     rows: list[dict[str, Any]]
@@ -43,7 +41,6 @@ class Run:
 
 
 def command(job: Path, url: str, *more: str, source: str = "xinli001", now: str | None = NOW) -> list[str]:
-    """The command of a crawl without delays."""
     options = ["--base-url", url, "--job", str(job), "--delays", "off", "--log-level", "INFO"]
     clock = ["--now", now] if now else []
     return [sys.executable, "-m", "crawlers.run", source, *options, *clock, *more]
@@ -65,7 +62,6 @@ def crawl(
     job: Path, url: str, first: str = "2025-01-01", last: str = "2025-05-20", *more: str, code: int | None = 0,
     **named: Any,
 ) -> Run:  # fmt: skip
-    """Crawls a window to its end."""
     window = ("--from", first, "--until", last)
     ended, out, log = fork(command(job, url, *window, *more, **named), environment())
     assert code is None or ended == code, log
@@ -137,14 +133,12 @@ def _serve() -> None:
 
 
 def wait_for(ready: Callable[[], object]) -> None:
-    """Waits a minute at most."""
     deadline = time.monotonic() + 60
     while not ready() and time.monotonic() < deadline:
         time.sleep(0.02)
 
 
 def one_day(job: Path, url: str, *more: str, **named: Any) -> Run:
-    """Crawls 20 May 2025."""
     return crawl(job, url, "2025-05-20", "2025-05-20", *more, **named)
 
 

@@ -42,12 +42,8 @@ async def compute_score(*, solution_str, **_):
 
 
 def configured(reward: str, **settings: Any) -> Any:
-    """verl's configuration, as far as a manager reads it."""
-    manager = {
-        "source": "importlib",
-        "name": "GatheringRewardManager",
-        "module": {"path": "pkg://pipelines.train.verl_rewards"},
-    }
+    module = {"path": "pkg://pipelines.train.verl_rewards"}
+    manager = {"source": "importlib", "name": "GatheringRewardManager", "module": module}
     function = {"path": reward, "name": "compute_score", "reward_kwargs": settings}
     rollout = {"n": GROUP, "val_kwargs": {"n": VALIDATION}}
     reward_config = {"reward_manager": manager, "custom_reward_function": function, "group_seconds": SECONDS}
@@ -66,19 +62,14 @@ def handed_over(tokens: Any, uid: str, session: int, output: str, split: str) ->
     return DataProto(batch=batch, non_tensor_batch={name: np.array([value]) for name, value in told.items()})
 
 
-async def came_to(
-    folder: Path, tokens: Any, case: str, outputs: list[str], managers: list[Any], split: str = "train"
-) -> dict[str, Any]:
+async def came_to(folder: Path, tokens: Any, case: str, outputs: list[str], managers: list[Any]) -> dict[str, Any]:
     """What outputs of one prompt come to, as the managers take turns."""
+    split = "validation" if case == "validation" else "train"
     os.environ[SCORED] = str(folder / case)
     (folder / case).mkdir()
-    found = await asyncio.gather(
-        *(
-            managers[at % 2].run_single(handed_over(tokens, case, at, output, split))
-            for at, output in enumerate(outputs)
-        ),
-        return_exceptions=True,
-    )
+    given = [handed_over(tokens, case, at, output, split) for at, output in enumerate(outputs)]
+    runs = (managers[at % 2].run_single(one) for at, one in enumerate(given))
+    found = await asyncio.gather(*runs, return_exceptions=True)
     lines = [line for path in (folder / case).glob("*.jsonl") for line in path.read_text().splitlines()]
     return {
         "came_to": [one if isinstance(one, dict) else f"{type(one).__name__}: {one}" for one in found],
@@ -115,15 +106,12 @@ async def main() -> None:
     async with serving(answering) as (address, _):
         os.environ[services.JUDGE] = address
         whole = [OUTPUTS[0], OUTPUTS[1], "我在听。"]
-        told = {
-            "whole": await came_to(folder, tokens, "whole", whole, compeer),
-            "validation": await came_to(folder, tokens, "validation", whole[:VALIDATION], compeer, "validation"),
-            "stopped": await came_to(folder, tokens, "stopped", OUTPUTS, compeer),
-            "lost": await came_to(folder, tokens, "lost", whole[:2], compeer),
-            "slow": await came_to(folder, tokens, "slow", ["<answer>等您。</answer>"], mindchat),
-            "not_a_number": await came_to(folder, tokens, "not_a_number", [OUTPUTS[1]], mindchat),
-            "numbers": await came_to(folder, tokens, "numbers", OUTPUTS[:2], numbers),
-        }
+        cases = {
+            "whole": (whole, compeer), "validation": (whole[:VALIDATION], compeer), "stopped": (OUTPUTS, compeer),
+            "lost": (whole[:2], compeer), "slow": (["<answer>等您。</answer>"], mindchat),
+            "not_a_number": ([OUTPUTS[1]], mindchat), "numbers": (OUTPUTS[:2], numbers),
+        }  # fmt: skip
+        told = {case: await came_to(folder, tokens, case, *of) for case, of in cases.items()}
     sys.stdout.write("\n" + json.dumps(told) + "\n")
     await services.close()
 

@@ -27,17 +27,12 @@ def made_labels(candidates: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     def about(row: dict, what: str) -> float:
         return unit_interval("label", row["dialogue_id"], row["round"], row["candidate"], what)
 
-    return pl.DataFrame(
-        [
-            {
-                **{name: row[name] for name in ("dialogue_id", "round", "candidate")},
-                "labelled": of_label(row, turn_of[row["dialogue_id"], row["round"]]).hash,
-                **{f"step{step}": about(row, str(step)) < 0.7 for step in (1, 2, 3)},
-                "preference": PREFERENCES[int(about(row, "preference") * len(PREFERENCES))],
-                "annotators": ["a1", "a2"],
-                "consensus": "agreed",
-            }
-            for row in candidates.iter_rows(named=True)
-        ],
-        schema=CerLabels.polars_schema(),
-    )
+    rows = []
+    for row in candidates.iter_rows(named=True):
+        known = {name: row[name] for name in ("dialogue_id", "round", "candidate")}
+        seen = of_label(row, turn_of[row["dialogue_id"], row["round"]]).hash
+        steps = {f"step{step}": about(row, str(step)) < 0.7 for step in (1, 2, 3)}
+        preference = PREFERENCES[int(about(row, "preference") * len(PREFERENCES))]
+        agreed = {"preference": preference, "annotators": ["a1", "a2"], "consensus": "agreed"}
+        rows.append({**known, "labelled": seen, **steps, **agreed})
+    return pl.DataFrame(rows, schema=CerLabels.polars_schema())

@@ -73,7 +73,6 @@ def _places(body: Any) -> list[tuple[Any, Any]]:
 
 
 def wrong_json(source: str, rng: random.Random) -> Any:
-    """Fields missing, doubled, of wrong types, deeply nested."""
     body = json.loads(source)
     for _ in range(rng.randint(1, 3)):
         places = _places(body)

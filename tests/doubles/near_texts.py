@@ -69,7 +69,6 @@ def smile(shared: Path) -> list[str]:
 
 
 def random_text(n: int, seed: int) -> str:
-    """n Chinese characters."""
     points = np.random.default_rng(seed).integers(0x4E00, 0x9FA5, n, dtype=np.uint32)
     return points.astype("<u4").tobytes().decode("utf-32-le")
 

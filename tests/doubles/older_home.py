@@ -12,7 +12,6 @@ from pipelines.store import Store, Version
 
 
 def manifest_of(store: Store, version: Version) -> Path:
-    """The manifest of a version."""
     folder = Path(store.storage.uri(version.table))
     return (folder if version.partition is None else folder / version.partition) / version.version / "manifest.json"
 

@@ -38,15 +38,8 @@ class ServerProcess:
             return self
         # A file, not a pipe: nobody reads it while the server runs, and a full pipe would stop it.
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the server ends
-        process = subprocess.Popen(
-            self._command,
-            cwd=_ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._words,
-            start_new_session=True,
-            bufsize=0,
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._words, "bufsize": 0}
+        process = subprocess.Popen(self._command, cwd=_ROOT, start_new_session=True, **pipes)
         self._process = process
         assert process.stdout is not None
         ready, _, _ = select.select([process.stdout], [], [], _START_SECONDS)
@@ -99,6 +92,5 @@ def _end_with(pipe: int, over: asyncio.Event) -> None:
 
 
 def say(url: str) -> None:
-    """Prints the address for the parent."""
     sys.stdout.write(f"{url}\n")
     sys.stdout.flush()

@@ -4,11 +4,13 @@ import json
 import re
 import tomllib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from scripted import Scripted
+from table_rows import frame, row_of
 
 from pipelines.rewrite.scripts import Line, Script
 from schemas.personas import Personas, RewriteDrafts
@@ -27,14 +29,13 @@ def line(written: str) -> Line:
     return Line(found[1], found[3], strategies)  # type: ignore[arg-type]
 
 
-def script(number: int | str, *lines: str, lang: str = "zh", unit: str = "dialogue", group_id: str = "g1") -> Script:
+def script(number: int | str, *lines: str, lang: str = "zh", unit: str = "dialogue") -> Script:
     dialogue_id = f"s:{number}"
     row_id = dialogue_id if unit == "dialogue" else f"{dialogue_id}#2/1"
-    return Script(unit, row_id, dialogue_id, lang, group_id, tuple(map(line, lines)))  # type: ignore[arg-type]
+    return Script(unit, row_id, dialogue_id, lang, "g1", tuple(map(line, lines)))  # type: ignore[arg-type]
 
 
 def good_scripts() -> dict[str, Script]:
-    """The sources of good_rewrites.toml, by name."""
     return {
         one["name"]: script(number, *one["lines"], lang=one["lang"], unit=one.get("unit", "dialogue"))
         for number, one in enumerate(_GOOD)
@@ -71,16 +72,12 @@ def description(lang: str) -> str:
 
 def draft(script: Script, variant: str, texts: Sequence[str]) -> dict[str, Any]:
     lines = [{"who": line.who, "text": text} for line, text in zip(script.lines, texts, strict=True)]
-    return {
-        **dict.fromkeys(RewriteDrafts.column_names()),
-        **{name: getattr(script, name) for name in ("unit", "row_id", "dialogue_id", "lang", "group_id")},
-        **{"variant": variant, "source": script.hash, "lines": lines, "similarity": 0.5, "provider": "openai"},
-        **{"model_asked": "a", "prompt_version": "p@1", "request_key": "key"},
-    }
+    known = {name: getattr(script, name) for name in ("unit", "row_id", "dialogue_id", "lang", "group_id")}
+    made = {"variant": variant, "source": script.hash, "lines": lines, "similarity": 0.5, "model_asked": "a"}
+    return row_of(RewriteDrafts, **known, **made)
 
 
-def drafts(*rows: dict[str, Any]) -> pl.DataFrame:
-    return RewriteDrafts.validate(pl.DataFrame(rows, schema=RewriteDrafts.polars_schema()))
+drafts = partial(frame, RewriteDrafts)
 
 
 # --- replies

@@ -10,14 +10,9 @@ import polars as pl
 from schemas.training import Rollouts
 
 REQUEST = {
-    "recipe": "mindchat_ecot",
-    "preset": "cpu_smoke",
-    "ablation": "",
-    "release": {"name": "v1", "content": "c0ffee"},
-    "overrides": {"actor_rollout_ref.rollout.n": 8},
+    **{"recipe": "mindchat_ecot", "preset": "cpu_smoke", "ablation": ""},
+    **{"release": {"name": "v1", "content": "c0ffee"}, "overrides": {"actor_rollout_ref.rollout.n": 8}},
 }
-
-
 # As the trainer composes it, in part.
 COMPOSED = {"actor_rollout_ref": {"rollout": {"n": 8}}}
 # As a run writes it down before it starts.
@@ -32,26 +27,24 @@ ROWS = {
 BY_VARIANT = "rows by variant: none 1,188, P 83"  # as it is shown
 
 
-def step_line(
-    uid: str, session: int, output: str, score: float = 0.5, prompt: str = "user\n我睡不着\n"
-) -> dict[str, Any]:
-    """A line of verl's."""
+Line = dict[str, Any]
+
+
+def step_line(uid: str, session: int, output: str, score: float = 0.5, prompt: str = "user\n我睡不着\n") -> Line:
     return {"input": prompt, "output": output, "gts": "", "score": score, "step": 1, "uid": f"{uid}_{session}_0"}
 
 
-def scored_line(uid: str, session: int, output: str, words: str | None = None, **terms: float) -> dict[str, Any]:
-    """A line of our reward manager's."""
+def scored_line(uid: str, session: int, output: str, words: str | None = None, **terms: float) -> Line:
     line = {"uid": uid, "session": session, "split": "train", "row_id": f"s:{uid}", "output": output, "words": words}
     return line | {"terms": terms}
 
 
 def run_of(
     folder: Path,
-    steps: dict[int, Iterable[dict[str, Any]]],
-    scored: dict[str, Iterable[dict[str, Any]]] | None = None,
+    steps: dict[int, Iterable[Line]],
+    scored: dict[str, Iterable[Line]] | None = None,
     metrics: dict[int, dict[str, float]] | None = None,
 ) -> Path:
-    """A run of these steps, what was scored by process, and metrics."""
     (folder / "rollouts").mkdir(parents=True)
     (folder / "run.json").write_text(json.dumps(REQUEST))
     (folder / "config.json").write_text(json.dumps(COMPOSED))
@@ -75,12 +68,8 @@ def as_jsonl(lines: Iterable[dict[str, Any]]) -> str:
 def row(
     step: int, place: int, uid: str = "g", output: str = "我在听。", prompt: str = "p", **terms: float
 ) -> dict[str, Any]:
-    """A row of the table."""
-    return {
-        "run_id": "r", "step": step, "output_index": place, "uid": uid, "row_id": None, "split": None,
-        "prompt": prompt, "output": output, "judge": None,
-        "rewards": [{"name": name, "value": float(value)} for name, value in terms.items()],
-    }  # fmt: skip
+    known = {"run_id": "r", "step": step, "output_index": place, "uid": uid, "prompt": prompt, "output": output}
+    return {**known, "rewards": [{"name": name, "value": float(value)} for name, value in terms.items()]}
 
 
 def table(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:

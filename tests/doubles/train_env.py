@@ -10,8 +10,11 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import dagster as dg
 import pytest
 
+from pipelines.defs.resources import HomeResource
+from pipelines.defs.training import trainings
 from pipelines.settings import ROOT, Rewards
 from pipelines.store.releases import Releases
 from pipelines.train.experiment import Planned, plan_runs, read_experiment
@@ -38,14 +41,8 @@ def warm(home: Path, run: Path, rows: str, *options: str) -> Path:
 def in_train_env(*words: object, stdin: Any = None, cwd: Path | None = None, **environment: str) -> str:
     """Runs Python in `.venv-train`, with `stdin` as JSON; its output."""
     require_train_env()
-    ran = subprocess.run(
-        [str(PYTHON), *map(str, words)],
-        input=json.dumps(stdin),
-        env={**os.environ, **QUIET, **environment},
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-    )
+    command, variables = [str(PYTHON), *map(str, words)], {**os.environ, **QUIET, **environment}
+    ran = subprocess.run(command, input=json.dumps(stdin), env=variables, cwd=cwd, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]
     return ran.stdout
 
@@ -56,21 +53,31 @@ def script_result(script: str, *words: object, **named: Any) -> Any:
 
 
 def start_command(home: Path, *words: object, **environment: str) -> "subprocess.Popen[str]":
-    """The command `gongqing`, as it works."""
-    code = "import sys; from pipelines.cli import main; sys.argv[0] = 'gongqing'; main()"
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, words)],
-        cwd=ROOT,
-        env={**os.environ, "GONGQING_HOME": str(home), **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, "-c", "from pipelines.cli import main; main()", *map(str, words)]
+    variables = {**os.environ, "GONGQING_HOME": str(home), **environment}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=ROOT, env=variables, text=True, **pipes)
 
 
 def settings_options(settings: dict[str, Any]) -> list[str]:
-    """Settings as options of `gongqing train`."""
-    return [f"--set={key}={json.dumps(value) if isinstance(value, bool) else value}" for key, value in settings.items()]
+    return [f"--set={key}={json.dumps(value)}" for key, value in settings.items()]
+
+
+def materialize(key: dg.AssetKey, home: Path, instance: dg.DagsterInstance, **config: object) -> Any:
+    """A run of the asset of a recipe on a home, on a CPU."""
+    return dg.materialize(
+        [one for one in trainings if key in one.keys],
+        instance=instance,
+        resources={"home": HomeResource(path=str(home))},
+        run_config={"ops": {key.to_user_string(): {"config": {"preset": "cpu_smoke", **config}}}},
+        raise_on_error=False,
+    )
+
+
+def failure(result: dg.ExecuteInProcessResult) -> Any:
+    """How the one step that failed did."""
+    (event,) = [event for event in result.all_events if event.is_step_failure]
+    return event.event_specific_data
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -89,10 +96,8 @@ rows = {ROWS}
 
 [[ablations]]
 recipe = "unifireward"
-
 [[ablations]]
 recipe = "empathy_encoder"
-
 [settings.sft]
 "trainer.total_training_steps" = {STEPS}
 "trainer.save_freq" = {SAVED}
@@ -104,9 +109,7 @@ epochs = 1
 
 
 class Trained(NamedTuple):
-    """An experiment that was killed, and started again: its file, its plan, what the first start printed to stderr, the
-    processes of the trainer that it left behind, and the results as the second start printed them.
-    """
+    """One that was killed, and started again: what the first start printed to stderr, what processes it left behind."""
 
     file: Path
     plan: list[Planned]
@@ -115,18 +118,12 @@ class Trained(NamedTuple):
     results: list[dict[str, Any]]
 
 
-def written_experiment(folder: Path, text: str) -> Path:
-    """The file of an experiment."""
-    path = folder / "ablations.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def train_experiment(home: Path, folder: Path) -> Trained:
     """`EXPERIMENT` in a home: its trainer is killed behind the first checkpoint of its first run, and it is started
     again.
     """
-    file = written_experiment(folder, EXPERIMENT)
+    file = folder / "ablations.toml"
+    file.write_text(EXPERIMENT, encoding="utf-8")
     plan = plan_runs(home, read_experiment(file), Rewards())
     run = plan[0].run
     process = start_command(home, "experiment", file)
@@ -142,7 +139,6 @@ def train_experiment(home: Path, folder: Path) -> Trained:
 
 
 def commands() -> dict[int, str]:
-    """The command lines of all processes."""
     found = {}
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):  # it has ended

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,22 +45,19 @@ def free_port() -> int:
 
 
 def environment_of(home: Path) -> dict[str, str]:
-    return {**os.environ, "GONGQING_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "GONGQING_"))}
+    path = f"{GONGQING.parent}:{os.environ['PATH']}"
+    return {**kept, "GONGQING_HOME": str(home), "PYTHONPATH": str(ROOT), "PATH": path}
 
 
 @contextmanager
-def web_ui(home: Path, *, environment: Mapping[str, str] | None = None) -> Iterator[WebUi]:
+def web_ui(home: Path) -> Iterator[WebUi]:
     """On a free port, in a session of its own; ended with the block, unless it was ended in it."""
     port, log = free_port(), home / "ui.log"
     with log.open("w+", encoding="utf-8") as words:
-        process = subprocess.Popen(
-            [GONGQING, "ui", "--port", str(port)],
-            cwd=home,  # not the repository: the instance is found all the same
-            env=dict(environment or environment_of(home)),
-            stdout=words,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        command = [GONGQING, "ui", "--port", str(port)]  # not in the repository: the instance is found all the same
+        streams = {"stdout": words, "stderr": subprocess.STDOUT, "start_new_session": True}
+        process = subprocess.Popen(command, cwd=home, env=environment_of(home), **streams)
     try:
         yield WebUi(process, port, _address(process, log), log)
     finally:
@@ -73,15 +70,22 @@ def web_ui(home: Path, *, environment: Mapping[str, str] | None = None) -> Itera
             process.wait()
 
 
-def _address(process: "subprocess.Popen[bytes]", log: Path) -> str:
-    until = time.monotonic() + _PATIENCE
-    while time.monotonic() < until:
-        written = log.read_text(encoding="utf-8")
-        if printed := re.search(r"^(http://\S+/\?token=\S+)$", written, flags=re.MULTILINE):
-            return printed.group(1)
-        assert process.poll() is None, written
+def wait_until(ready: Callable[[], Any], patience: float, reason: Callable[[], object] = lambda: "") -> Any:
+    """What `ready` gives once it gives something."""
+    until = time.monotonic() + patience
+    while not (found := ready()):
+        assert time.monotonic() < until, reason()
         time.sleep(0.1)
-    return pytest.fail(log.read_text(encoding="utf-8"))
+    return found
+
+
+def _address(process: "subprocess.Popen[bytes]", log: Path) -> str:
+    def printed() -> re.Match[str] | None:
+        found = re.search(r"^http://\S+/\?token=\S+$", log.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        assert found or process.poll() is None, log.read_text(encoding="utf-8")
+        return found
+
+    return wait_until(printed, _PATIENCE, lambda: log.read_text(encoding="utf-8"))[0]
 
 
 @contextmanager
@@ -108,14 +112,21 @@ def chromium(profile: Path, *switches: str) -> Iterator[Any]:
         started.quit()
 
 
-def wait_for(browser: Any, text: str, patience: float = 90) -> None:
-    """Waits until a text stands on the page."""
+def wait_for(browser: Any, text: str) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
 
-    WebDriverWait(browser, patience).until(
-        lambda page: text in page.find_element(By.TAG_NAME, "body").text, f"{text!r} is not on {browser.current_url}"
-    )
+    reason = f"{text!r} is not on {browser.current_url}"
+    WebDriverWait(browser, 90).until(lambda page: text in page.find_element(By.TAG_NAME, "body").text, reason)
+
+
+def tree(process: int) -> set[int]:
+    """A process with all that it has started, and what those have."""
+    children = []
+    for path in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+            children += map(int, path.read_text().split())
+    return {process}.union(*map(tree, children))
 
 
 def alive(processes: set[int]) -> set[int]:
@@ -129,7 +140,5 @@ def alive(processes: set[int]) -> set[int]:
 
 
 def wait_until_gone(processes: set[int]) -> None:
-    until = time.monotonic() + 90
-    while left := alive(processes):
-        assert time.monotonic() < until, [Path(f"/proc/{one}/cmdline").read_text() for one in left]
-        time.sleep(0.1)
+    left = lambda: [Path(f"/proc/{one}/cmdline").read_text() for one in alive(processes)]  # noqa: E731
+    wait_until(lambda: not alive(processes), 90, left)

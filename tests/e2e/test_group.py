@@ -4,11 +4,10 @@ import contextlib
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from web_ui import alive, wait_until_gone
+from web_ui import alive, wait_until, wait_until_gone
 
 from pipelines.cli.ui.group import together
 
@@ -24,10 +23,7 @@ time.sleep(600)
 
 
 def written(path: Path) -> set[int]:
-    until = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until(path.exists, 60)
     return set(map(int, path.read_text().split()))
 
 

@@ -1,7 +1,6 @@
 """What a newcomer does, in order, from the README and the pages it leads to: the demo, the commands, the web UI."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -9,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from web_ui import chromium, wait_for, web_ui
+from web_ui import chromium, environment_of, wait_for, web_ui
 
 from pipelines import settings
 from pipelines.settings import ROOT
@@ -17,15 +16,8 @@ from pipelines.settings import ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("newcomer")]
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-USING, SETTINGS, PYTHON = (
-    (ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("using", "settings", "python")
-)
+USING, SETTINGS, PYTHON = ((ROOT / "docs" / f"{name}.md").read_text() for name in ("using", "settings", "python"))
 BIN = Path(sys.executable).parent
-
-
-def _environment(home: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "GONGQING_", "COV"))}
-    return {**kept, "GONGQING_HOME": str(home), "PATH": f"{BIN}:{os.environ['PATH']}"}
 
 
 def _blocks(page: str, language: str) -> list[str]:
@@ -40,7 +32,8 @@ def _commands(page: str) -> list[str]:
 
 def _run(home: Path, *command: object, cwd: Path = ROOT) -> str:
     """What a command that succeeds prints."""
-    ran = subprocess.run(command, cwd=cwd, env=_environment(home), capture_output=True, text=True)
+    environment = {name: value for name, value in environment_of(home).items() if not name.startswith("COV")}
+    ran = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
 
@@ -75,12 +68,15 @@ def test_every_command_of_the_manual_works(tmp_path):
     assert "same text as sample:p012" in printed
 
 
-def test_the_make_targets_of_the_readme_exist():
+def test_the_make_targets_of_the_readme_exist_and_the_chinese_one_names_the_same_commands_and_pages():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = [line.removeprefix("make ") for line in _commands(README)]
     assert targets
     for target in targets:
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+    chinese = (ROOT / "README.zh-CN.md").read_text(encoding="utf-8")
+    assert _commands(chinese) == _commands(README)
+    assert {*re.findall(r"\]\((docs/[^)]+)", chinese)} == {*re.findall(r"\]\((docs/[^)]+)", README)}
 
 
 def test_the_settings_of_the_manual_are_the_defaults(tmp_path):
@@ -108,20 +104,11 @@ def test_every_command_line_command_is_in_the_manual():
 
 
 def test_every_link_of_a_page_leads_somewhere():
-    links = [
-        (page, link)
-        for page in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))
-        for link in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8"))
-        if "://" not in link
-    ]
+    links = []
+    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
+        links += [page.parent / link for link in re.findall(r"\]\(([^)#]+)", page.read_text()) if "://" not in link]
     assert links
-    assert [(page.name, link) for page, link in links if not (page.parent / link).exists()] == []
-
-
-def test_both_readmes_say_the_same_commands_and_lead_to_the_same_pages():
-    chinese = (ROOT / "README.zh-CN.md").read_text(encoding="utf-8")
-    assert _commands(chinese) == _commands(README)
-    assert {*re.findall(r"\]\((docs/[^)]+)", chinese)} == {*re.findall(r"\]\((docs/[^)]+)", README)}
+    assert [link for link in links if not link.exists()] == []
 
 
 @pytest.mark.timeout(600)
@@ -137,7 +124,7 @@ def test_three_assets_look_right_in_a_real_browser(demo, tmp_path):
         "unique_posts": ("posts that were one and the same", "duplicate"),
         "sampled_turns": ("p(i) of C eq. 1 for this round", "not_sampled"),
     }
-    with chromium(tmp_path / "profile") as browser, web_ui(home, environment=_environment(home)) as ui:
+    with chromium(tmp_path / "profile") as browser, web_ui(home) as ui:
         browser.get(ui.address)
         for table, (description, reason) in expected.items():
             browser.get(f"{ui.url}/assets/{table}?view=overview")

@@ -52,10 +52,9 @@ def test_what_the_command_line_runs_is_in_the_web_ui_and_a_lost_database_finds_i
 
 
 def test_a_failed_import_raises_our_error_and_leaves_no_partition(tmp_path):
-    with pytest.raises(UnreadableFile, match="where: "):
-        run_import(tmp_path, "imported_posts", "psyqa", "psyqa", ROOT / "README.md", None)
-    with pytest.raises(RequestError, match="hint: "):
-        run_import(tmp_path, "imported_posts", "Not A Name", "psyqa", ROOT / "README.md", None)
+    for name, error, words in (("psyqa", UnreadableFile, "where: "), ("Not A Name", RequestError, "hint: ")):
+        with pytest.raises(error, match=words):
+            run_import(tmp_path, "imported_posts", name, "psyqa", ROOT / "README.md", None)
     assert _partitions(tmp_path) == []
 
 
@@ -93,10 +92,9 @@ def test_runs_of_killed_commands_are_closed_by_the_next_one_whatever_they_were_a
         "of another machine": (dg.DagsterRunStatus.STARTED, {"gongqing/process": f"not-{dead['gongqing/process']}"}),
     }
     with instance(tmp_path) as standing:
-        ids = {
-            name: standing.create_run_for_job(_nothing, status=status, tags=tags).run_id
-            for name, (status, tags) in begun.items()
-        }
+        ids = {}
+        for name, (status, tags) in begun.items():
+            ids[name] = standing.create_run_for_job(_nothing, status=status, tags=tags).run_id
         killed = ids["killed at work"]
         ids["started again in the web UI"] = standing.create_run_for_job(
             _nothing, status=dg.DagsterRunStatus.STARTING, tags=of_dead, parent_run_id=killed, root_run_id=killed

@@ -8,9 +8,10 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,7 +19,7 @@ from urllib.parse import quote
 import dagster as dg
 import pytest
 from tiny_site import HTML, TinySite
-from web_ui import GONGQING, WebUi, chromium, environment_of, free_port, wait_for, wait_until_gone, web_ui
+from web_ui import WebUi, chromium, environment_of, free_port, tree, wait_for, wait_until, wait_until_gone, web_ui
 
 from pipelines.settings import ROOT
 
@@ -35,9 +36,8 @@ LAUNCH = """mutation($config: RunConfigData) { launchRun(executionParams: {selec
  ... on RunConfigValidationInvalid { errors { message } } } }""".replace("LOCATION", ROOT.name)
 CONFIG = {"ops": {"publication": {"config": {"repo": "attacker/loot", "public": True}}}}
 # Without variables, as it stands in an address.
-BY_GET = "/graphql?query=" + quote(
-    LAUNCH.replace("($config: RunConfigData)", "").replace("$config", json.dumps(json.dumps(CONFIG)))
-)
+WITHOUT = LAUNCH.replace("($config: RunConfigData)", "").replace("$config", json.dumps(json.dumps(CONFIG)))
+BY_GET = f"/graphql?query={quote(WITHOUT)}"
 READ = "{ assetsOrError { __typename ... on AssetConnection { nodes { key { path } } } } }"
 
 
@@ -74,12 +74,6 @@ def runs(home: Path) -> int:
     """How many there are, read from Dagster's own database."""
     with dg.DagsterInstance.from_config(str(home)) as standing:
         return standing.get_runs_count()
-
-
-def tree(process: int) -> set[int]:
-    """A process with all that it has started, and what those have."""
-    children = " ".join(path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children")).split()
-    return {process}.union(*map(tree, map(int, children)))
 
 
 def listening(processes: set[int]) -> list[str]:
@@ -141,18 +135,13 @@ def test_the_operators_window_launches_a_run_and_follows_it(ui, browser, home):
     assert launched["__typename"] == "LaunchRunSuccess", launched
     assert runs(home) == before + 1
     with dg.DagsterInstance.from_config(str(home)) as standing:
-        until = time.monotonic() + 240
-        while not (run := standing.get_run_by_id(launched["run"]["runId"])).is_finished:
-            assert time.monotonic() < until, run.status
-            time.sleep(0.5)
-        errors = [
-            str(one.dagster_event.step_failure_data.error)
-            for one in standing.all_logs(run.run_id)
-            if one.dagster_event and one.dagster_event.is_step_failure
-        ]
+        find = partial(standing.get_run_by_id, launched["run"]["runId"])
+        run = wait_until(lambda: (one := find()).is_finished and one, 240, find)
+        events = [one.dagster_event for one in standing.all_logs(run.run_id) if one.dagster_event]
+    [failed] = [event for event in events if event.is_step_failure]
     # It came through queue, code location and process to its step, which publishes to nobody that is not named.
     assert run.status is dg.DagsterRunStatus.FAILURE
-    assert "'attacker/loot' is none that a job may publish to" in errors[0]
+    assert "'attacker/loot' is none that a job may publish to" in str(failed.step_failure_data.error)
 
 
 # --- pages of others, in the operator's own browser
@@ -215,14 +204,11 @@ def test_a_page_of_another_origin_reads_nothing_and_starts_nothing(ui, browser, 
     assert runs(home) == before
 
 
-@pytest.mark.parametrize("name", ["evil.example", "127.0.0.1"])
-def test_a_link_on_a_page_of_another_origin_starts_nothing(ui, browser, elsewhere, home, name):
+def test_a_link_on_a_page_of_another_origin_starts_nothing(ui, browser, elsewhere, home):
     before = runs(home)
-    form = (
-        "const form = Object.assign(document.createElement('form'), {action: arguments[0], method: 'POST'});"
-        "document.body.append(form); form.submit()"
-    )
-    for follow in ("location.href = arguments[0]", form):
+    form = "const form = Object.assign(document.createElement('form'), {action: arguments[0], method: 'POST'});"
+    sent = f"{form}document.body.append(form); form.submit()"
+    for name, follow in product(("evil.example", "127.0.0.1"), ("location.href = arguments[0]", sent)):
         browser.get(f"http://{name}:{elsewhere}/")
         browser.execute_script(follow, f"{ui.url}{BY_GET}")
         wait_for(browser, "gongqing: this came from a page of somebody else's")
@@ -262,10 +248,8 @@ def test_whoever_has_no_token_gets_a_hint_and_with_the_cookie_the_same_is_answer
         answers.append((answer.status, answer.read().decode()))
         connection.close()
     refused, (status, content) = answers
-    assert refused == (
-        401,
-        "gongqing: open the address that `gongqing ui` has printed: the whole of it, with its token\n",
-    )
+    hint = "gongqing: open the address that `gongqing ui` has printed: the whole of it, with its token\n"
+    assert refused == (401, hint)
     assert status == 200
     assert json.loads(content)["data"]["assetsOrError"]["__typename"] == "AssetConnection"
 
@@ -289,7 +273,7 @@ def test_one_port_is_listened_on_and_the_token_is_on_no_command_line(ui):
 
 def refused(home: Path, *arguments: str) -> tuple[int, str]:
     """Exit code and message of a second `gongqing ui`."""
-    ran = subprocess.run([GONGQING, "ui", *arguments], env=environment_of(home), capture_output=True, text=True)
+    ran = subprocess.run(["gongqing", "ui", *arguments], env=environment_of(home), capture_output=True, text=True)
     return ran.returncode, ran.stderr
 
 
@@ -303,10 +287,7 @@ def test_a_second_one_on_the_same_home_or_an_address_that_cannot_be_is_refused(u
 
 def test_sigterm_ends_everything(ui):
     """The last of the tests that share it. A daemon that has not come up yet would tell where it was interrupted."""
-    until = time.monotonic() + 120
-    while "Instance is configured with" not in ui.log.read_text(encoding="utf-8"):
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    wait_until(lambda: "Instance is configured with" in ui.log.read_text(encoding="utf-8"), 120)
     processes, folder = tree(ui.process.pid), Path(command_of(member(ui, "pipelines.cli.ui.group"))[-2])
     ui.process.send_signal(signal.SIGTERM)
     assert ui.process.wait(timeout=120) == 0

@@ -17,7 +17,7 @@ from pipelines.settings import Rewrite
 from pipelines.store import Store
 from pipelines.train.runs import MODEL, NOTE
 
-__all__ = ["experiment", "instance", "persona_home", "training_home", "warm_start"]
+__all__ = ["instance"]
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """C's recipe in verl itself, on a CPU: the rewards that reach the advantages, until one of verl's workers is killed."""
 
-import contextlib
 import os
 import signal
 import time
@@ -8,8 +7,10 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from train_env import commands, read_lines, settings_options, start_command, warm
+from web_ui import tree
 
 from pipelines.rewards.compeer import parts
 from pipelines.rewards.redundancy import reweight
@@ -18,19 +19,13 @@ from pipelines.train.runs import ROLLOUTS, SCORED, read_metrics
 
 NAME, STEPS, PROMPTS, GROUP = "urp", 5, 2, 4
 SET = {
-    "trainer.total_training_steps": 1000,
-    "trainer.save_freq": 1000,
-    "trainer.test_freq": -1,
-    "trainer.val_before_train": False,
-    "data.train_batch_size": PROMPTS,
-    "data.max_response_length": 96,
+    **{"trainer.total_training_steps": 1000, "trainer.save_freq": 1000, "trainer.test_freq": -1},
+    **{"trainer.val_before_train": False, "data.train_batch_size": PROMPTS, "data.max_response_length": 96},
     "actor_rollout_ref.actor.ppo_mini_batch_size": PROMPTS,
     "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": 8,
     "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu": 8,
     "actor_rollout_ref.actor.optim.lr": 1e-5,  # what a short warm start has taught is not to be lost again
-    "actor_rollout_ref.rollout.temperature": 0.7,
-    "actor_rollout_ref.rollout.n": GROUP,
-    "reward.num_workers": 2,
+    **{"actor_rollout_ref.rollout.temperature": 0.7, "actor_rollout_ref.rollout.n": GROUP, "reward.num_workers": 2},
 }
 
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("training")]
@@ -52,7 +47,7 @@ def stderr(run: Path) -> str:
     while max(read_metrics(run), default=0) < STEPS and process.poll() is None:
         time.sleep(0.1)
     names = commands()
-    [pid] = [pid for pid in below(process.pid) if names.get(pid, "").startswith("ray::AgentLoopWorkerTQ")]
+    [pid] = [pid for pid in tree(process.pid) if names.get(pid, "").startswith("ray::AgentLoopWorkerTQ")]
     os.kill(pid, signal.SIGKILL)
     _, stderr = process.communicate(timeout=300)
     assert process.returncode == 1, stderr
@@ -69,19 +64,6 @@ def steps(run: Path, stderr: str) -> dict[int, list[dict[str, Any]]]:
     }
 
 
-def below(pid: int) -> set[int]:
-    """The processes that a process has started, and those that these have."""
-    children = defaultdict(list)
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has ended
-            parent = int(path.read_text().rpartition(")")[2].split()[1])
-            children[parent].append(int(path.parent.name))
-    found = {pid}
-    while new := {one for parent in found for one in children[parent]} - found:
-        found |= new
-    return found
-
-
 def test_a_worker_that_is_gone_stops_the_run(stderr: str):
     assert "training ended with code 1" in stderr
     assert "it goes on from the last checkpoint" in stderr
@@ -90,18 +72,17 @@ def test_a_worker_that_is_gone_stops_the_run(stderr: str):
 
 def test_every_output_has_its_line_whichever_worker_saw_it(run: Path, steps: dict[int, list[dict[str, Any]]]):
     assert len(list((run / SCORED).glob("*.jsonl"))) >= 2, "two workers"
-    for rows in steps.values():
-        assert len(rows) == PROMPTS * GROUP
-        for row in rows:
-            assert row["scored"]["output"] == row["output"]
-            assert row["scored"]["split"] == "train"
+    assert [len(rows) for rows in steps.values()] == [PROMPTS * GROUP] * STEPS
+    for row in (row for rows in steps.values() for row in rows):
+        assert (row["scored"]["output"], row["scored"]["split"]) == (row["output"], "train")
 
 
 def test_the_reward_that_reached_the_advantage_is_that_of_the_equations(
     steps: dict[int, list[dict[str, Any]]], run: Path
 ):
     """C eq. 5–7 on the texts that verl logged; only the judge's terms and the lengths in tokens are taken on trust."""
-    rows = {row["row_id"]: row for row in rows_of_release(run)}
+    released = Releases(run.parents[1]).folder("v1") / "grpo_cer" / "train-00000-of-00001.parquet"
+    rows = {row["row_id"]: row for row in pq.read_table(released).to_pylist()}
     weighed = 0
     for step, outputs in steps.items():
         groups = defaultdict(list)
@@ -121,11 +102,3 @@ def test_the_reward_that_reached_the_advantage_is_that_of_the_equations(
         mean = sum(row["score"] for row in outputs) / len(outputs)
         assert read_metrics(run)[step]["critic/score/mean"] == pytest.approx(mean, abs=1e-5)
     assert weighed >= 3, "else little was shown"
-
-
-def rows_of_release(run: Path) -> list[dict[str, Any]]:
-    import pyarrow.parquet as pq
-
-    path = Releases(run.parents[1]).folder("v1") / "grpo_cer" / "train-00000-of-00001.parquet"
-    rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-    return rows

@@ -12,33 +12,58 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pyarrow.parquet as pq
 import pytest
+from release_rows import triplets
 from train_env import QUIET, in_train_env, script_result
-from triplet_rows import GENERIC, THEMES, rows, write
 
 from pipelines.rewards.contrastive import Quotable, unquoted
 from pipelines.train import contrastive
 from pipelines.train.services import PYTHON
 
-training = [pytest.mark.timeout(600), pytest.mark.xdist_group("training")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("training")]
+
+THEMES = {
+    "晚上总是失眠睡不着，凌晨三点还醒着": "睡前把手机放远一点，失眠的时候不要看钟，先让身体放松",
+    "父母总拿我和表哥比较，我做什么妈妈都不满意": "父母的比较让人受伤，您可以告诉妈妈您的感受",
+    "领导把所有加班都给我，同事却早早下班": "和领导约时间谈一谈加班的安排，把手上的工作列出来",
+    "男朋友突然提出分手，三年的感情就这样没了": "分手之后难过是自然的，三年的感情需要时间告别",
+    "考研第二次失败，书一页也看不进去": "考研失败不等于您失败，先把书放下休息几天",
+    "在人多的聚会上我紧张得说不出话，手心出汗": "聚会之前先和一个熟人说话，紧张的时候慢慢呼吸",
+}
+GENERIC = "一切都会好起来的，要相信自己。慢慢来，加油。"
+ENDS = ("，怎么办？", "，我很难受。", "，谁能帮帮我？", "，这样下去不行。")
+
+
+def rows(split: str = "train", ends: tuple[str, ...] = ENDS) -> pl.DataFrame:
+    """Two triplets a question; the questions of a theme are a group, for an answer to one fits the others."""
+    answers, made = list(THEMES.values()), []
+    for (place, text), (number, end) in product(enumerate(THEMES), enumerate(ends)):
+        post = f"{split}:{place}-{number}"
+        of = {"made_from": post, "group_id": f"g-{split}-{place}", "query": text + end}
+        for kind, negative in (("generic", GENERIC), ("other_answer", answers[(place + 1) % len(answers)])):
+            row = of | {"kind": kind, "positive": f"{answers[place]}。", "negative": negative}
+            made.append(triplets((f"{post}/{kind}", split), **row))
+    return pl.concat(made)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Triplets as files, and a tiny encoder to start from."""
     folder = tmp_path_factory.mktemp("contrastive")
-    write(folder / "train.parquet", rows())
-    write(folder / "validation.parquet", rows("validation", ("，我很难受，怎么办？", "，谁能帮我，怎么办？")))
+    rows().write_parquet(folder / "train.parquet")
+    rows("validation", ("，我很难受，怎么办？", "，谁能帮我，怎么办？")).write_parquet(folder / "validation.parquet")
     in_train_env("-m", "pipelines.train.tiny_encoder", folder / "start", folder / "train.parquet", "--hidden", 64)
     return folder
 
 
 def popen(*words: object, **pipes: object) -> "subprocess.Popen[str]":
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | pipes
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | pipes
     return subprocess.Popen([str(PYTHON), *map(str, words)], env=os.environ | QUIET, text=True, **pipes)
 
 
@@ -127,8 +152,6 @@ def spoilt(folder: Path, losses: dict) -> Path:
 class TestLoss:
     """E eq. 5, max(0, cos(q, a⁻) − cos(q, a⁺) + m), worked out by hand."""
 
-    pytestmark = training
-
     def test_it_is_the_equation_over_own_negatives_and_those_of_the_mask(self, losses: dict):
         own = [max(0, 0.6 - 1 + 0.5), max(0, 0.6 - 0.6 + 0.5), max(0, 0.8 - 0 + 0.5)]
         # q₁ with a⁺₂ and a⁺₃, q₂ with a⁺₁, q₃ with a⁺₁
@@ -144,8 +167,6 @@ class TestLoss:
 
 
 class TestTraining:
-    pytestmark = training
-
     def test_the_loss_falls_and_t_parts_the_kinds(self, folder: Path, note: dict):
         losses = [one["data"]["train/loss"] for one in steps(folder / "whole.jsonl") if "train/loss" in one["data"]]
         assert len(losses) == note["figures"]["steps"] == 96
@@ -189,8 +210,8 @@ class TestTraining:
     def test_a_run_is_known_by_its_rows_and_base_whatever_they_are_named(self, folder: Path, note: dict, spoilt: Path):
         before = (folder / "whole" / "encoder.json").stat().st_mtime_ns
         (folder / "other").mkdir()
-        changed = [{**one, "positive": f"{one['positive']}慢慢来。"} for one in rows()]
-        other = write(folder / "other" / "train.parquet", changed)
+        other = folder / "other" / "train.parquet"
+        rows().with_columns(pl.col("positive") + "慢慢来。").write_parquet(other)
         for options in ({"train": other}, {"start": spoilt}):
             code, _, stderr = run(*command(folder, "whole", **options))
             assert (code, "asked for something else" in stderr) == (2, True), options
@@ -217,22 +238,16 @@ class TestTraining:
         assert "hint: so is the last checkpoint: train again under another name, with a lower rate" in stderr
         assert not (folder / "broken").exists()
 
-    @pytest.mark.parametrize(
-        ("options", "says"),
-        [
-            ({"validation": Path("one.parquet")}, "too few to learn from"),
-            ({"start": Path()}, "no encoder"),
-        ],
-    )
-    def test_a_wrong_request_is_refused(self, folder: Path, options: dict, says: str):
-        write(folder / "one.parquet", rows()[:2])
-        options = {name: folder / one if isinstance(one, Path) else one for name, one in options.items()}
-        code, _, stderr = run(*command(folder, "refused", **options))
-        assert (code, says in stderr) == (2, True), stderr
-        assert not (folder / "refused").exists()
+    def test_a_wrong_request_is_refused(self, folder: Path):
+        rows()[:2].write_parquet(folder / "one.parquet")
+        wrong = {"too few to learn from": {"validation": folder / "one.parquet"}, "no encoder": {"start": folder}}
+        for words, options in wrong.items():
+            code, _, stderr = run(*command(folder, "refused", **options))
+            assert (code, words in stderr) == (2, True), stderr
+            assert not (folder / "refused").exists()
 
     def test_a_tiny_encoder_learns_words_of_train_rows_alone(self, folder: Path):
-        write(folder / "held-out.parquet", rows("validation"))
+        rows("validation").write_parquet(folder / "held-out.parquet")
         code, _, stderr = run("-m", "pipelines.train.tiny_encoder", folder / "never", folder / "held-out.parquet")
         assert (code, "no triplets to learn words from" in stderr) == (2, True)
         assert not (folder / "never").exists()
@@ -275,33 +290,26 @@ def service(folder: Path, note: dict) -> Iterator[str]:
     process.stdout.close()
 
 
-def post(address: str, body: object) -> tuple[int, dict]:
-    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+def fetched(url: str, data: bytes | None = None) -> tuple[int, dict]:
+    """Status and JSON."""
     try:
-        with urllib.request.urlopen(urllib.request.Request(f"{address}/embed", data)) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, data)) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         with error:
             return error.code, json.load(error)
 
 
-def about(address: str) -> dict:
-    with urllib.request.urlopen(f"{address}/about") as answer:
-        return json.load(answer)
+def post(address: str, body: object) -> tuple[int, dict]:
+    return fetched(f"{address}/embed", body if isinstance(body, bytes) else json.dumps(body).encode())
 
 
 class TestServed:
-    pytestmark = training
-
-    def test_it_describes_what_it_serves(self, service: str, note: dict):
-        assert about(service) == {
-            "folder": "whole",
-            "dimension": 64,
-            "threshold": note["threshold"],
-            "figures": note["figures"],
-        }
-
-    def test_without_the_token_of_its_address_there_is_no_answer(self, service: str):
+    def test_it_describes_what_it_serves_and_without_the_token_of_its_address_there_is_no_answer(
+        self, service: str, note: dict
+    ):
+        known = {"threshold": note["threshold"], "figures": note["figures"]}
+        assert fetched(f"{service}/about")[1] == {"folder": "whole", "dimension": 64, **known}
         host, _, token = service.rpartition("/")
         assert len(token) >= 40
         for address in (host, f"{host}/{token}x", f"{host}/{token[::-1]}"):
@@ -312,7 +320,7 @@ class TestServed:
                     assert caught.value.code == 404
 
     def test_vectors_are_those_of_each_text_alone_and_of_unit_length(self, service: str):
-        text, answer = THEMES["睡眠"]
+        text, answer = next(iter(THEMES.items()))
         texts = [text, "", GENERIC, answer * 200]
         status, reply = post(service, {"texts": texts, "kind": "answer"})
         assert status == 200
@@ -328,22 +336,16 @@ class TestServed:
         assert status == 200
         assert reply["vectors"][0] == pytest.approx(reply["vectors"][1], abs=1e-6)
 
-    @pytest.mark.parametrize(
-        ("body", "says"),
-        [
-            (b"{", "Expecting"),
-            (b"\xff\xfe", "decode"),
-            ({"texts": "x", "kind": "query"}, "must be a list of strings"),
-            ({"texts": ["x", None], "kind": "query"}, "number 1 is not"),
-            ({"texts": ["x"], "kind": "question"}, "must be one of query, answer"),
-        ],
-    )
-    def test_a_wrong_request_gets_its_problem(self, service: str, body: object, says: str):
-        status, reply = post(service, body)
-        assert status == 400
-        assert says in reply["problem"]
-
-    def test_no_text_and_half_a_character_are_texts(self, service: str):
+    def test_a_wrong_request_gets_its_problem_and_no_text_and_half_a_character_are_texts(self, service: str):
+        for words, body in {
+            "Expecting": b"{",
+            "decode": b"\xff\xfe",
+            "must be a list of strings": {"texts": "x", "kind": "query"},
+            "number 1 is not": {"texts": ["x", None], "kind": "query"},
+            "must be one of query, answer": {"texts": ["x"], "kind": "question"},
+        }.items():
+            status, reply = post(service, body)
+            assert (status, words in reply["problem"]) == (400, True), reply
         assert post(service, {"texts": [], "kind": "query"}) == (200, {"vectors": []})
         assert post(service, b'{"texts": ["\\ud83d"], "kind": "query"}')[0] == 200
 
@@ -351,7 +353,8 @@ class TestServed:
         """And a signal ends it in order."""
         process = popen("-m", "pipelines.train.encoder", spoilt)
         address = json.loads(process.stdout.readline())["address"]
-        assert (about(address)["threshold"], about(address)["figures"]) == (None, {})
+        about = fetched(f"{address}/about")[1]
+        assert (about["threshold"], about["figures"]) == (None, {})
         status, reply = post(address, {"texts": ["难过", "睡不着"], "kind": "query"})
         assert (status, "its weights are broken; train it again" in reply["problem"]) == (500, True)
         process.send_signal(signal.SIGTERM)

@@ -1,7 +1,6 @@
 """Lengths in tokens of the model that is trained: what verl's filter would leave is what we counted before."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +12,10 @@ from train_env import script_result
 
 from pipelines.errors import RequestError
 from pipelines.train.lengths import MOST, Count, check_counts, summarise
+
+pytestmark = [pytest.mark.xdist_group("training"), pytest.mark.timeout(300)]
+
+ROWS = 240
 
 # --- counts
 
@@ -133,61 +136,41 @@ print(json.dumps({"filtered": filtered, "taught": taught, "own": sum(n > 60 for 
 """
 
 
-@dataclass(frozen=True)
-class Counted:
-    """What verl and we count in the same files."""
-
-    rows: int
-    result: dict[str, Any]
-
-
 @pytest.fixture(scope="module")
-def verl(tmp_path_factory: pytest.TempPathFactory) -> Counted:
+def verl(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What verl and we count in the same files."""
     folder = tmp_path_factory.mktemp("lengths")
-    n = 240
     for name, column, chat in (("prompts", "prompt", prompt), ("samples", "messages", sample)):
-        table = pa.table({"row_id": [f"s:{i}" for i in range(n)], column: [chat(i) for i in range(n)]})
+        table = pa.table({"row_id": [f"s:{i}" for i in range(ROWS)], column: [chat(i) for i in range(ROWS)]})
         pq.write_table(table, folder / f"{name}.parquet")
     (folder / "tokens").mkdir()
-    answers = [[turn["content"] for turn in sample(i) if turn["role"] == "assistant"] for i in range(n)]
+    answers = [[turn["content"] for turn in sample(i) if turn["role"] == "assistant"] for i in range(ROWS)]
     (folder / "tokens" / "answers.json").write_text(json.dumps(answers))
     files = (folder / "prompts.parquet", folder / "samples.parquet", folder / "tokens")
     texts = [*WORDS, prompt(0)[0]["content"], "system\n", "user\n", "assistant\n", "<think>\n\n</think>\n\n"]
-    return Counted(n, script_result(SCRIPT, *files, stdin=texts, cwd=folder, HF_HOME=str(folder / "hf")))
+    result: dict[str, Any] = script_result(SCRIPT, *files, stdin=texts, cwd=folder, HF_HOME=str(folder / "hf"))
+    return result
 
 
-def marked(test: Any) -> Any:
-    return pytest.mark.xdist_group("training")(pytest.mark.timeout(300)(test))
-
-
-@marked
-def test_verls_filter_leaves_what_we_count_as_not_over(verl: Counted):
-    found = [(counted["rows"] - counted["over"], left) for counted, left in verl.result["filtered"]]
+def test_verls_filter_leaves_what_we_count_as_not_over(verl: dict[str, Any]):
+    found = [(counted["rows"] - counted["over"], left) for counted, left in verl["filtered"]]
     assert all(ours == theirs for ours, theirs in found), found
-    assert {left for _, left in found} > {0, verl.rows}, "limits that leave nothing, everything, and some"
+    assert {left for _, left in found} > {0, ROWS}, "limits that leave nothing, everything, and some"
+    longest = {counted["longest"] for counted, _ in verl["filtered"]}
+    assert len(longest) == 2, "with thinking off an empty block of thoughts stands at the end of every prompt"
 
 
-@marked
-def test_thinking_off_is_counted_as_it_is_rendered(verl: Counted):
-    """An empty think block stands at the end of every prompt then."""
-    longest = [counted["longest"] for counted, _ in verl.result["filtered"]]
-    assert len(set(longest)) == 2
-    assert sorted(longest)[-1] > sorted(longest)[0]
-
-
-@marked
-def test_an_sft_run_leaves_out_exactly_the_samples_that_we_count_as_over(verl: Counted):
+def test_an_sft_run_leaves_out_exactly_the_samples_that_we_count_as_over(verl: dict[str, Any]):
     """verl's own data set would end it at the first, and might come to that after hours."""
-    for (samples, _), limit, left in verl.result["taught"]:
-        assert (samples["what"], samples["over"]) == ("sample", verl.rows - len(left))
+    for (samples, _), limit, left in verl["taught"]:
+        assert (samples["what"], samples["over"]) == ("sample", ROWS - len(left))
         assert max(left) <= limit
-    assert max(samples["over"] for (samples, _), _, _ in verl.result["taught"]) > 1
+    assert max(samples["over"] for (samples, _), _, _ in verl["taught"]) > 1
 
 
-@marked
-def test_a_target_is_what_the_policy_would_have_to_write(verl: Counted):
+def test_a_target_is_what_the_policy_would_have_to_write(verl: dict[str, Any]):
     """The longest of its turns with the turn's end, without what the template writes in front of it."""
-    assert verl.result["taught"]
-    for (_, targets), _, _ in verl.result["taught"]:
-        assert (targets["what"], targets["limit"], targets["longest"]) == ("target", 60, verl.result["longest"])
-        assert 0 < targets["over"] == verl.result["own"] < verl.rows
+    assert verl["taught"]
+    for (_, targets), _, _ in verl["taught"]:
+        assert (targets["what"], targets["limit"], targets["longest"]) == ("target", 60, verl["longest"])
+        assert 0 < targets["over"] == verl["own"] < ROWS

@@ -1,7 +1,5 @@
-"""M's recipe in verl itself, on a CPU: a tiny model learns the format by GRPO, and its judge fails on the way.
-
-The judge is the real one, provider `openai`, and asks a host of models on this machine. The run is started twice by the
-same command: the judge's host goes away, and is back.
+"""M's recipe in verl itself, on a CPU: a tiny model learns the format by GRPO, and the host that its judge asks goes
+away and is back: the same command is given twice.
 """
 
 import json
@@ -12,7 +10,7 @@ import time
 from decimal import Decimal
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import pytest
 from judge_host import JudgeHost, drawn
@@ -57,16 +55,8 @@ def start(home: Path, host: JudgeHost) -> "subprocess.Popen[str]":
     return start_command(home, "train", RECIPE, *options)
 
 
-class Stop(NamedTuple):
-    """The messages of the command about a run that it ended, the last checkpoint, and what had been spent."""
-
-    stderr: str
-    checkpoint: int
-    spent: int
-
-
 @pytest.fixture(scope="module")
-def stopped(home: Path) -> Stop:
+def stopped(home: Path) -> SimpleNamespace:
     """The host goes away once there is a checkpoint."""
     folder = run_of(home).folder
     with JudgeHost(drawn) as host:
@@ -77,11 +67,11 @@ def stopped(home: Path) -> Stop:
     assert process.returncode == 1, stderr
     with Ledger(home / "ledger.sqlite") as ledger:
         [budget] = ledger.budgets()
-    return Stop(" ".join(stderr.split()), last_step(folder), budget.spent)
+    return SimpleNamespace(stderr=" ".join(stderr.split()), checkpoint=last_step(folder), spent=budget.spent)
 
 
 @pytest.fixture(scope="module")
-def ended(home: Path, stopped: Stop) -> str:
+def ended(home: Path, stopped: SimpleNamespace) -> str:
     """The output of the same command once the host is back."""
     with JudgeHost(drawn) as host:
         process = start(home, host)
@@ -95,10 +85,8 @@ def rollouts(home: Path, step: int) -> list[dict]:
     return read_lines(run_of(home).folder / ROLLOUTS / f"{step}.jsonl")
 
 
-def test_a_host_that_is_gone_stops_the_run(stopped: Stop, home: Path):
-    """Either every question in a row fails, or most do: the ledger answers what was asked before. Replies that are no
-    verdict, and a host that hangs: tests/e2e/test_judge_service.
-    """
+def test_a_host_that_is_gone_stops_the_run(stopped: SimpleNamespace, home: Path):
+    """Every question in a row fails, or most do: the ledger answers what was asked before."""
     assert "training ended with code 1: an output has no reward: " in stopped.stderr
     assert "qwen-plus gives no answers" in stopped.stderr or "the judge failed at" in stopped.stderr
     assert "connection" in stopped.stderr
@@ -106,19 +94,14 @@ def test_a_host_that_is_gone_stops_the_run(stopped: Stop, home: Path):
     assert "it goes on from the last checkpoint" in stopped.stderr
 
 
-def test_the_run_goes_on_from_its_last_checkpoint(home: Path, stopped: Stop, ended: str):
+def test_the_run_goes_on_from_its_last_checkpoint(home: Path, stopped: SimpleNamespace, ended: str):
     assert stopped.checkpoint >= SAVED
     steps = [int(step) for step in re.findall(rf"^step (\d+) of {STEPS}", ended, re.MULTILINE)]
     assert steps == [*range(stopped.checkpoint, STEPS + 1)], "what stands at the checkpoint is validated first"
     assert [step for step in run_of(home).metrics() if step] == list(range(1, STEPS + 1))
-
-
-def test_one_budget_holds_for_both_starts(home: Path, stopped: Stop, ended: str):
-    """What stopped a run leaves it open, with what was spent; the end closes it."""
     assert stopped.spent > 0
     with Ledger(home / "ledger.sqlite") as ledger:
-        assert ledger.budgets() == []
-        assert ledger.open_attempts() == []
+        assert (ledger.budgets(), ledger.open_attempts()) == ([], []), "one budget holds for both: the end closes it"
 
 
 def test_a_run_shows_its_rows_before_its_first_step_and_its_reward_at_the_end(ended: str, home: Path):

@@ -1,17 +1,16 @@
 """verl reads prompt sets of real data whole: every row that a release holds of a split, and none that it does not."""
 
 import csv
-import datetime as dt
 import json
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from real_sets import REAL_SETS
+from release_rows import made
 from train_env import require_train_env, script_result
 from unique_rows import answer, post, posts, splits
 
@@ -19,7 +18,6 @@ from pipelines.errors import RequestError
 from pipelines.ingest.importing import read
 from pipelines.settings import Prompts
 from pipelines.split.turns import sample_turns
-from pipelines.store.parquet import write_shards
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
 from pipelines.train.prepare import prepare
@@ -27,7 +25,6 @@ from pipelines.train.recipe import as_arguments, load_recipe, recipe_names
 from pipelines.train.runs import MODEL, NOTE
 from pipelines.train.tiny import make_tokenizer
 from pipelines.trainsets.prompt_sets import cer_prompts, coe_prompts, ecot_prompts
-from schemas.tables import TABLES
 
 pytestmark = [pytest.mark.xdist_group("training"), pytest.mark.timeout(600)]
 
@@ -38,8 +35,7 @@ MAX_TOKENS = {"grpo_ecot": 1024, "grpo_coe": 1024, "grpo_cer": 2048}  # of a pro
 Rows = list[dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(NamedTuple):
     """A release of real rows, and what was dropped before."""
 
     home: Path
@@ -70,24 +66,9 @@ def questions(shared: Path) -> tuple[Rows, Rows]:
 def sampled(shared: Path) -> pl.DataFrame:
     """Rounds of dialogues in Chinese and English."""
     found = [read(name, shared / REAL_SETS[name]).kept for name in ("smile", "cpsycoun", "esconv")]
-    dialogues = (
-        pl.concat(found)
-        .filter(pl.col("n_rounds") > 0)
-        .with_columns(
-            risk=pl.lit([], dtype=posts().schema["risk"]), under_18=False, group_id="d" + pl.col("dialogue_id")
-        )
-    )
-    return sample_turns(dialogues)[0]
-
-
-def released(home: Path, sets: dict[str, pl.DataFrame]) -> Release:
-    """A release of these rows, and of nothing that they were made of."""
-    nothing: dict[str, Any] = {"settings": {}, "prompts": {}, "spend": [], "sources": [], "findings": [], "allowed": []}
-    releases = Releases(home)
-    with releases.staging() as folder:
-        shards = {name: write_shards(folder, name, TABLES[name], rows) for name, rows in sets.items()}
-        told = {"name": "v1", "made_at": dt.datetime.now(dt.UTC), "code": "", "pins": dict.fromkeys(sets, "0" * 16)}
-        return releases.publish(folder, Release(**told, **nothing, configs=shards))
+    known = {"risk": pl.lit([], dtype=posts().schema["risk"]), "under_18": False}
+    dialogues = pl.concat(found).filter(pl.col("n_rounds") > 0)
+    return sample_turns(dialogues.with_columns(**known, group_id="d" + pl.col("dialogue_id")))[0]
 
 
 @pytest.fixture(scope="module")
@@ -99,9 +80,8 @@ def real(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
     turns = sampled(shared)
     said = [row["text"] for row in (*posted, *asked)] + [turn["text"] for row in turns["history"] for turn in row]
     tokens = home / "tokens"
-    make_tokenizer([*said[::20], "system\n", "user\n", "assistant\n", "<think>\n\n</think>\n\n"]).save_pretrained(
-        tokens
-    )
+    template = ["system\n", "user\n", "assistant\n", "<think>\n\n</think>\n\n"]
+    make_tokenizer([*said[::20], *template]).save_pretrained(tokens)
     groups = [*(row["group_id"] for row in (*posted, *asked)), *turns["group_id"]]
     of = splits(**{group: ("train", "train", "validation", "test")[at % 4] for at, group in enumerate(set(groups))})
     settings = Prompts(tokenizer=tokens, max_tokens=MAX_TOKENS["grpo_ecot"], max_tokens_cer=MAX_TOKENS["grpo_cer"])
@@ -110,7 +90,7 @@ def real(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
         "grpo_coe": coe_prompts(posts(*asked), of, settings),
         "grpo_cer": cer_prompts(turns, of, settings),
     }
-    release = released(home, {name: kept for name, (kept, _) in sets.items()})
+    release = made(home, "v1", {name: kept for name, (kept, _) in sets.items()})
     return Made(home, release, tokens, {name: dropped for name, (_, dropped) in sets.items()})
 
 
@@ -155,13 +135,10 @@ def verl(real: Made) -> dict[str, Any]:
         (run / MODEL).mkdir(parents=True)
         (run / NOTE).write_text(json.dumps({"recipe": other, "release": {"name": "v1"}}))
     judged = {name: "openai" if "judge" in load_recipe(name).services else None for name in GRPO}
-    runs = {
-        name: prepare(
-            real.home, load_recipe(name), "gpu", release="v1", name=name, provider=judged[name], settings=model
-        )
-        for name in GRPO
-    }
-    arguments = {name: as_arguments(run.overrides) for name, run in runs.items()}
+    arguments = {}
+    for name in GRPO:
+        named = {"release": "v1", "name": name, "provider": judged[name], "settings": model}
+        arguments[name] = as_arguments(prepare(real.home, load_recipe(name), "gpu", **named).overrides)
     result: dict[str, Any] = script_result(READ, stdin=arguments, cwd=real.home, HF_HOME=str(real.home / "hf"))
     return result
 
@@ -193,10 +170,8 @@ def test_verl_reads_every_row_of_train_and_validation_as_it_was_written_and_none
 
 def test_what_is_too_long_was_counted_by_us_before(real: Made, verl: dict[str, Any]):
     """By the model's tokenizer: of what is released nothing is over, and what is not is named."""
-    overlong = {
-        config: dropped.filter(pl.col("reason") == "overlong_prompt").height for config, dropped in real.dropped.items()
-    }
-    assert sum(overlong.values()) > 0, "the real data have prompts that are too long"
+    overlong = pl.concat(real.dropped.values(), how="diagonal").filter(reason="overlong_prompt")
+    assert overlong.height, "the real data have prompts that are too long"
     for name in GRPO:
         config = load_recipe(name).rows
         for told in verl[name]["counts"]:
@@ -207,23 +182,18 @@ def test_what_is_too_long_was_counted_by_us_before(real: Made, verl: dict[str, A
 @pytest.mark.parametrize("name", GRPO)
 def test_our_lengths_are_those_that_the_release_notes_of_every_prompt(real: Made, verl: dict[str, Any], name: str):
     """Of the recipe without `enable_thinking` too: this template writes its empty block for none but these two."""
-    extra = 0 if name != "compeer_cer" else None
     assert verl[name]["counts"]
     for told in verl[name]["counts"]:
         noted = max(row["extra_info"]["prompt_length"] for row in written(real, load_recipe(name).rows, told["split"]))
-        if extra is None:
-            assert told["longest"] < noted
-        else:
-            assert told["longest"] == noted
+        assert told["longest"] < noted if name == "compeer_cer" else told["longest"] == noted
 
 
 def test_a_run_counts_the_same_and_is_refused_whose_prompts_are_too_long_for_its_model(
     real: Made, verl: dict[str, Any]
 ):
     settings = {"actor_rollout_ref.model.path": str(real.tokens), "data.max_prompt_length": 300}
-    run = prepare(
-        real.home, load_recipe("mindchat_ecot"), "gpu", release="v1", name="long", provider="none", settings=settings
-    )
+    named = {"release": "v1", "name": "long", "provider": "none", "settings": settings}
+    run = prepare(real.home, load_recipe("mindchat_ecot"), "gpu", **named)
     with pytest.raises(RequestError, match="prompts of train are longer than 300 tokens") as error:
         run.train(lambda step, metrics: pytest.fail("it trains"))
     for told in verl["mindchat_ecot"]["counts"]:

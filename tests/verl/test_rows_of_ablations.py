@@ -78,19 +78,18 @@ def test_some_rows_are_the_same_whatever_else_is_there(training_home: Path, tmp_
     assert set(tables[20]["row_id"].to_pylist()) < set(tables[30]["row_id"].to_pylist())
 
 
-@pytest.mark.parametrize("name", LEARNT_FROM)
-def test_without_an_ablation_the_recipe_names_the_variants(training_home: Path, tmp_path: Path, name: str):
-    recipe = load_recipe(name)
-    paths = files(training_home, recipe.rows)
-    counts = count_variants(paths)
-    assert set(counts) == {"none", "D", "R", "P"}
-    rows = written(paths, tmp_path / "rows.parquet", recipe)
-    assert count_variants([tmp_path / "rows.parquet"]) == {one: counts[one] for one in LEARNT_FROM[name]}
-    assert rows.num_rows == count_rows(paths, recipe, recipe.ablation(""))
-    assert rows.num_rows == sum(counts[one] for one in LEARNT_FROM[name])
-
-
-def test_an_ablation_that_is_another_recipe_learns_from_the_variants_of_that(training_home: Path):
+def test_without_an_ablation_the_recipe_names_the_variants_and_one_that_is_a_recipe_those_of_that(
+    training_home: Path, tmp_path: Path
+):
+    for name, variants in LEARNT_FROM.items():
+        recipe = load_recipe(name)
+        paths = files(training_home, recipe.rows)
+        counts = count_variants(paths)
+        assert set(counts) == {"none", "D", "R", "P"}
+        rows = written(paths, tmp_path / "rows.parquet", recipe)
+        assert count_variants([tmp_path / "rows.parquet"]) == {one: counts[one] for one in variants}
+        assert rows.num_rows == count_rows(paths, recipe, recipe.ablation(""))
+        assert rows.num_rows == sum(counts[one] for one in variants)
     run = prepare(training_home, load_recipe("compeer_cer"), "cpu_smoke", ablation="sft")
     counts = count_variants(files(training_home, "sft_cer"))
     assert run.rows == counts["none"] + counts["P"] < sum(counts.values())
@@ -123,17 +122,16 @@ def test_without_an_ablation_one_variant_may_be_missing_and_not_all(training_hom
     assert "add P to variants" in error.value.hint
 
 
-@pytest.mark.parametrize(
-    ("name", "ablation", "variants"),
-    [("unifireward", "", {"none", "P"}), ("unifireward", "none", set()), ("mindchat_ecot", "", set())],
-)
-def test_a_run_shows_its_variants_where_they_are_several(
-    persona_home: Path, name: str, ablation: str, variants: set[str]
-):
-    run = prepare(persona_home, load_recipe(name), "cpu_smoke", ablation=ablation, most_rows=40)
-    for split, paths in run.files.items():
-        write_rows(paths, run.folder / "data" / f"{split}.parquet", run.recipe, run.ablation, 40)
-    counts = run._variants()
-    assert set(counts) == variants
-    assert sum(counts.values()) == (run.rows if variants else 0)
-    assert all(counts.values())
+def test_a_run_shows_its_variants_where_they_are_several(persona_home: Path):
+    for name, ablation, variants in (
+        ("unifireward", "", "none P"),
+        ("unifireward", "none", ""),
+        ("mindchat_ecot", "", ""),
+    ):
+        run = prepare(persona_home, load_recipe(name), "cpu_smoke", ablation=ablation, most_rows=40)
+        for split, paths in run.files.items():
+            write_rows(paths, run.folder / "data" / f"{split}.parquet", run.recipe, run.ablation, 40)
+        counts = run._variants()
+        assert set(counts) == set(variants.split())
+        assert sum(counts.values()) == (run.rows if variants else 0)
+        assert all(counts.values())

@@ -9,11 +9,12 @@ from pathlib import Path
 import dagster as dg
 import pytest
 from rollout_lines import BY_VARIANT, ROWS, as_jsonl, run_of, scored_line, step_line
+from train_env import failure, materialize
 
 from pipelines.core.home import Home
 from pipelines.definitions import build_definitions
 from pipelines.defs.resources import HomeResource
-from pipelines.defs.training import GROUP, Judging, _described, _failure, _VerdictShare, trainings
+from pipelines.defs.training import GROUP, Judging, _described, _failure, _VerdictShare
 from pipelines.errors import TrainingFailed
 from pipelines.llm.interface import JUDGES
 from pipelines.settings import ROOT
@@ -27,26 +28,6 @@ KEY = dg.AssetKey("train_mindchat_ecot")
 pytestmark = pytest.mark.filterwarnings(
     "ignore::dagster.PreviewWarning", "ignore:AssetExecutionContext.run_id:DeprecationWarning"
 )
-
-
-def asset(key: dg.AssetKey = KEY) -> dg.AssetsDefinition:
-    (found,) = (one for one in trainings if key in one.keys)
-    return found
-
-
-def materialized(home: Path, instance: dg.DagsterInstance, **config: object) -> dg.ExecuteInProcessResult:
-    return dg.materialize(
-        [asset()],
-        instance=instance,
-        resources={"home": HomeResource(path=str(home))},
-        run_config={"ops": {KEY.to_user_string(): {"config": {"preset": "cpu_smoke", **config}}}},
-        raise_on_error=False,
-    )
-
-
-def failure(result: dg.ExecuteInProcessResult) -> dg.Failure:
-    (event,) = [event for event in result.all_events if event.is_step_failure]
-    return event.event_specific_data.user_failure_data
 
 
 # What is declared
@@ -92,26 +73,19 @@ def test_a_run_is_described_by_figures_and_places_and_by_none_of_its_words(tmp_p
 
 def test_the_terms_of_its_reward_are_shown_and_no_word_that_was_written_or_judged(tmp_path: Path):
     words = ["我睡不着", "抱抱你", "别想太多", "很温暖"]
-    steps = {step: [step_line(f"{step}", i, words[1 + i], prompt=words[0]) for i in range(2)] for step in (2, 10)}
-    scored = {
-        str(step): [
-            scored_line(f"{step}", i, words[1 + i], words[3], r_format=step / 10, judge_ok=ok) for i in range(2)
-        ]
-        for step, ok in ((2, 1.0), (10, 0.5))
-    }
+    steps, scored = {}, {}
+    for step, ok in ((2, 1.0), (10, 0.5)):
+        outputs = [(f"{step}", i, words[1 + i]) for i in range(2)]
+        steps[step] = [step_line(*one, prompt=words[0]) for one in outputs]
+        scored[f"{step}"] = [scored_line(*one, words[3], r_format=step / 10, judge_ok=ok) for one in outputs]
     run = run_of(tmp_path / "training" / "run", steps, scored, {2: {"critic/score/mean": 0.5}})
     shown = _described(run, report(Store(tmp_path / "data"), run))
     (version,) = Store(tmp_path / "data").versions("rollouts", "run")
     assert shown["rollouts"] == f"rollouts/run@{version.version}"
     assert (shown["judge_ok_first"], shown["judge_ok"]) == (1.0, 0.5)
     assert (shown["reward_first"], shown["reward"]) == (0.5, 0.5)
-    assert [
-        (one.data["term"], one.data["first"], one.data["last"]) for one in shown["terms_of_the_reward"].records
-    ] == [
-        ("judge_ok", 1.0, 0.5),
-        ("r_format", 0.2, 1.0),
-        ("score", 0.5, 0.5),
-    ]
+    terms = {one.data["term"]: (one.data["first"], one.data["last"]) for one in shown["terms_of_the_reward"].records}
+    assert terms == {"judge_ok": (1.0, 0.5), "r_format": (0.2, 1.0), "score": (0.5, 0.5)}
     for title in ("terms of the reward", "share of outputs with the judge's verdict"):
         assert shown[f"plot: {title}"].value.startswith(f"![{title}](data:image/png;base64,")
     text = repr({name: getattr(value, "value", value) for name, value in shown.items()})
@@ -149,20 +123,18 @@ def test_the_share_of_verdicts_is_of_what_was_scored_since_the_last_step(tmp_pat
 
 def test_a_provider_that_there_is_not_is_refused_before_anything_starts(tmp_path: Path, instance: dg.DagsterInstance):
     with pytest.raises(dg.DagsterInvalidConfigError, match="config:provider not in enum type Judging got nosuch"):
-        materialized(tmp_path, instance, provider="nosuch")
+        materialize(KEY, tmp_path, instance, provider="nosuch")
     assert [one.value for one in Judging] == [*JUDGES, "none"]
 
 
 def test_a_request_that_cannot_be_carried_out_fails_with_its_hint(tmp_path: Path, instance: dg.DagsterInstance):
     """Through the process: there is no such ablation, or no environment to train in."""
-    found = failure(materialized(tmp_path, instance, provider="replay", ablation="nosuch"))
+    found = failure(materialize(KEY, tmp_path, instance, provider="replay", ablation="nosuch")).user_failure_data
     assert re.search(r"there is no ablation of mindchat_ecot 'nosuch'|no environment to train in", found.description)
     assert "hint: " in found.description
 
 
 @pytest.mark.drill("web UI")
 def test_a_judge_may_spend_no_more_than_the_settings_allow(tmp_path: Path, instance: dg.DagsterInstance):
-    refused = materialized(tmp_path, instance, provider="openai", budget=9000.0)
-    assert not refused.success
-    (event,) = [event for event in refused.all_events if event.is_step_failure]
-    assert "may spend 0, not 9000" in str(event.event_specific_data.error)
+    refused = failure(materialize(KEY, tmp_path, instance, provider="openai", budget=9000.0))
+    assert "may spend 0, not 9000" in str(refused.error)

@@ -58,30 +58,22 @@ def test_a_steady_run_raises_nothing():
     assert alarms_of(steady, length=[100.0] * 40, entropy=[0.9] * 40) == {}
 
 
-@pytest.mark.parametrize(
-    ("curve", "before", "after", "name"),
-    [
-        ("length", 100.0, 300.0, "length_rises"),
-        ("length", 100.0, 20.0, "length_falls"),
-        ("entropy", 1.0, 0.05, "entropy_falls"),
-        ("entropy", 1.0, 2.0, "entropy_rises"),
-    ],
-)
-def test_drift_names_the_step_since_which_it_holds(curve: str, before: float, after: float, name: str):
-    [alarm] = alarms_of(**{curve: turning(before, after)}).values()
-    assert alarm.name == name
-    assert 21 <= alarm.since <= 30, "within a window of the turn"
-    assert (alarm.figures["first"], alarm.figures["now"]) == (before, pytest.approx(after))
-    assert alarm.hint
+def test_drift_names_the_step_since_which_it_holds():
+    for curve, before, after, name in (
+        ("length", 100.0, 300.0, "length_rises"), ("length", 100.0, 20.0, "length_falls"),
+        ("entropy", 1.0, 0.05, "entropy_falls"), ("entropy", 1.0, 2.0, "entropy_rises"),
+    ):  # fmt: skip
+        [alarm] = alarms_of(**{curve: turning(before, after)}).values()
+        assert (alarm.name, bool(alarm.hint)) == (name, True)
+        assert 21 <= alarm.since <= 30, "within a window of the turn"
+        assert (alarm.figures["first"], alarm.figures["now"]) == (before, pytest.approx(after))
 
 
-@pytest.mark.parametrize(
-    ("term", "before", "after", "name", "share"),
-    [("judge_ok", 1.0, 0.9, "judge", 0.1), ("redundancy_alone", 0.0, 1.0, "redundancy", 1.0)],
-)
-def test_terms_of_the_reward_raise_theirs(term: str, before: float, after: float, name: str, share: float):
-    [alarm] = alarms_of(of_terms(**{term: turning(before, after)})).values()
-    assert (alarm.name, alarm.figures["share"]) == (name, pytest.approx(share))
+def test_terms_of_the_reward_raise_theirs():
+    for term, name, share in (("judge_ok", "judge", 0.1), ("redundancy_alone", "redundancy", 1.0)):
+        before = 1.0 if name == "judge" else 0.0
+        [alarm] = alarms_of(of_terms(**{term: turning(before, abs(before - share))})).values()
+        assert (alarm.name, alarm.figures["share"]) == (name, pytest.approx(share))
 
 
 def test_a_format_reward_that_pays_for_empty_sections_raises_an_alarm():
@@ -89,9 +81,8 @@ def test_a_format_reward_that_pays_for_empty_sections_raises_an_alarm():
     [alarm] = alarms_of(of_terms(strict=strict, r_format=paid)).values()
     assert alarm.name == "strict"
     assert (alarm.figures["strict_first"], alarm.figures["strict"]) == (pytest.approx(0.8), pytest.approx(0.3))
-    assert alarms_of(of_terms(strict=strict, r_format=turning(0.7, 0.4))) == {}, (
-        "a reward that falls too pays for nothing"
-    )
+    falls_too = of_terms(strict=strict, r_format=turning(0.7, 0.4))
+    assert alarms_of(falls_too) == {}, "it pays for nothing"
 
 
 def test_groups_of_equal_reward_teach_nothing():
@@ -132,25 +123,19 @@ def test_outputs_that_repeat_the_post_are_an_echo():
     assert alarms_of(echoing(0)) == {}
 
 
-def test_words_of_the_system_prompt_are_no_echo():
-    rows = [row(1, place, str(place), output=SYSTEM, prompt=SYSTEM + post) for place, post in enumerate(POSTS)]
-    assert echo_shares(table(rows)) == {1: 0.0}
-
-
-def test_reasoning_may_repeat_the_post_and_the_answer_may_not():
+def test_reasoning_and_words_of_the_system_prompt_are_no_echo():
     said = f"<thinking>{POSTS[0]}</thinking><answer>{{}}</answer>"
     rows = [row(1, 0, prompt=POSTS[0], output=said.format("先坐下来，喝一口水，我们慢慢说。")),
             row(2, 0, prompt=POSTS[0], output=said.format(POSTS[0])),
-            row(2, 1, prompt=POSTS[1], output="嗯。")]  # fmt: skip
-    assert echo_shares(table(rows)) == {1: 0.0, 2: 0.5}
+            row(2, 1, prompt=POSTS[1], output="嗯。"),
+            *(row(3, place, str(place), SYSTEM, f"{SYSTEM}第{place}封信") for place in range(3))]  # fmt: skip
+    assert echo_shares(table(rows)) == {1: 0.0, 2: 0.5, 3: 0.0}
 
 
-@pytest.mark.parametrize("broken", [float("nan"), float("inf")])
-@pytest.mark.parametrize("name", ["critic/score/mean", "actor/grad_norm", "train/loss"])
-def test_a_figure_that_is_not_finite_raises_an_alarm_also_where_it_has_passed(name: str, broken: float):
-    metrics = {step: {name: broken if step in (7, 8) else 1.0} for step in STEPS}
-    [alarm] = find_alarms(NOTHING, metrics)
-    assert (alarm.name, alarm.since, alarm.figures) == ("not_finite", 7, {name: 2.0})
+def test_a_figure_that_is_not_finite_raises_an_alarm_also_where_it_has_passed():
+    for name, broken in product(("critic/score/mean", "actor/grad_norm", "train/loss"), (float("nan"), float("inf"))):
+        [alarm] = find_alarms(NOTHING, {step: {name: broken if step in (7, 8) else 1.0} for step in STEPS})
+        assert (alarm.name, alarm.since, alarm.figures) == ("not_finite", 7, {name: 2.0})
 
 
 def test_a_figure_that_is_not_finite_hides_no_other_alarm():

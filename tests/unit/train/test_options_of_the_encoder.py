@@ -19,20 +19,11 @@ def test_an_option_that_is_not_set_has_its_default():
     assert [str(path) for path in options.train] == ["t.parquet"]
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "says"),
-    [
-        ("epochs", "many", "valid integer.*and not 'many'"),
-        ("epochs", 0, "greater than or equal to 1, and not 0"),
-        ("epochs", 1.5, "not 1.5"),
-        ("batch", 1, "greater than or equal to 2"),
-        ("rate", -1e-4, "greater than 0"),
-        ("rate", "nan", "finite number, and not 'nan'"),
-        ("margin", 3, "less than or equal to 2"),
-        ("seed", True, "not True"),
-        ("device", "gpu", "'auto', 'cpu' or 'cuda', and not 'gpu'"),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "says"), [
+    ("epochs", "many", "valid integer.*and not 'many'"), ("batch", 1, "greater than or equal to 2"),
+    ("rate", "nan", "finite number, and not 'nan'"), ("seed", True, "not True"),
+    ("device", "gpu", "'auto', 'cpu' or 'cuda', and not 'gpu'"),
+])  # fmt: skip
 def test_a_wrong_value_of_an_option_is_refused_by_its_name(name: str, value: object, says: str):
     with pytest.raises(RequestError, match=f"{name}: .*{says}"):
         check_options({**FILES, name: value})
@@ -44,15 +35,10 @@ def test_an_unknown_option_names_the_nearest():
     assert "did you mean 'epochs'?" in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("value", "kind"),
-    [
-        *((True, "true or false"), (3, "a whole number"), (1e-6, "a number"), ("1e-6", "a number")),
-        *(("12", "a whole number"), ("nan", "a number"), ("true", None), ("", None), (None, None), ([1], None)),
-    ],
-)
-def test_the_kind_of_a_value_is_that_of_its_text(value: object, kind: str | None):
-    assert kind_of(value) == kind
+def test_the_kind_of_a_value_is_that_of_its_text():
+    kinds = {"true or false": [True], "a whole number": [3, "12"], "a number": [1e-6, "1e-6", "nan"]}
+    for kind, values in {**kinds, None: ["true", "", None, [1]]}.items():
+        assert [kind_of(value) for value in values] == [kind] * len(values)
 
 
 @given(st.integers() | st.floats() | st.booleans() | st.text(max_size=5) | st.none())

@@ -27,7 +27,6 @@ class Parsed(HTMLParser):
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.text = ""
         self.feed(page)
-        self.close()
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
@@ -38,10 +37,8 @@ class Parsed(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory) -> Path:
-    steps = {
-        step: [step_line(f"u{step}", session, HOSTILE, session / 4, prompt=HOSTILE) for session in range(4)]
-        for step in range(1, 11)
-    }
+    steps = {step: [step_line(f"u{step}", session, HOSTILE, session / 4, HOSTILE) for session in range(4)]
+             for step in METRICS}  # fmt: skip
     scored = {"1": [scored_line(f"u{step}", session, HOSTILE, words=HOSTILE, r_format=0.5, judge_ok=1.0)
                     for step in steps for session in range(4)]}  # fmt: skip
     folder = tmp_path_factory.mktemp("page")
@@ -67,14 +64,8 @@ def test_the_page_asks_no_network_and_lets_no_script_run(page: Path):
 def test_it_shows_the_curves_there_are(page: Path):
     parsed = Parsed(page.read_text(encoding="utf-8"))
     images = {attributes["alt"]: attributes["src"] for tag, attributes in parsed.tags if tag == "img"}
-    assert list(images) == [
-        "reward",
-        "terms of the reward",
-        "KL to the reference",
-        "length of outputs, tokens",
-        "entropy",
-        "share of outputs with the judge's verdict",
-    ]
+    titles = "reward|terms of the reward|KL to the reference|length of outputs, tokens|entropy"
+    assert list(images) == [*titles.split("|"), "share of outputs with the judge's verdict"]
     for source in images.values():
         assert base64.b64decode(source.partition(",")[2]).startswith(b"\x89PNG")
 

@@ -43,10 +43,10 @@ def test_an_ablation_without_a_reward_leaves_its_columns_empty_and_what_each_mea
     assert "loss" not in "".join(drawn(REWARDED)), "a figure that no ablation has has no column"
 
 
-@pytest.mark.parametrize(("asked", "noted"), [(40, True), (12, False), (None, False)])
-def test_fewer_rows_than_were_asked_for_are_noted(asked: int | None, noted: bool):
-    text = "\n".join(drawn(REWARDED._replace(asked_rows=asked)))
-    assert ("rows were asked for, and the release has 12" in text) == noted
+def test_fewer_rows_than_were_asked_for_are_noted():
+    for asked, noted in ((40, True), (12, False), (None, False)):
+        text = "\n".join(drawn(REWARDED._replace(asked_rows=asked)))
+        assert ("rows were asked for, and the release has 12" in text) == noted
 
 
 def run_of(*losses: float) -> Any:

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rollout_lines import as_jsonl, run_of, scored_line, step_line
@@ -61,70 +60,55 @@ def test_half_a_line_is_dropped_with_its_reason_and_the_lines_before_it_stay(tmp
     assert "乙" not in str(result.dropped.to_dicts()), "what a policy wrote is no detail of a drop"
 
 
-@pytest.mark.parametrize(
-    ("change", "wrong"),
-    [
-        ({"output": None}, "output"),
-        ({"score": None}, "score"),
-        ({"score": "0.5", "uid": 7}, "uid, score"),
-        ({"score": True}, "score"),
-        ({"input": ["user"]}, "input"),
-    ],
-)
-def test_a_line_of_another_kind_is_dropped_with_what_is_wrong_in_it(tmp_path: Path, change: dict, wrong: str):
+def test_a_line_of_another_kind_is_dropped_with_what_is_wrong_in_it(tmp_path: Path):
+    changes = {"output": {"output": None}, "uid, score": {"score": "0.5", "uid": 7}, "score": {"score": True}}
     line = step_line("a", 0, "甲")
-    without = {name: value for name, value in line.items() if name not in change}
-    lines = [line | change, step_line("a", 1, "乙"), *([without] if len(change) == 1 else [])]
+    lines = [line | change for change in changes.values()] + [line | {"input": ["user"]}]
+    lines += [{name: value for name, value in line.items() if name != "output"}, step_line("a", 1, "乙")]
     result = read_rollouts(run_of(tmp_path / "run", {1: lines}))
     assert result.kept["output"].to_list() == ["乙"]
     assert result.counts["outputs"] == len(lines)
-    assert {(reason, detail) for _, _, _, reason, detail in result.dropped.rows()} == {
-        ("incomplete", f"missing or wrong: {wrong}")
-    }
+    assert [(reason, detail) for *_, reason, detail in result.dropped.rows()] == [
+        ("incomplete", f"missing or wrong: {wrong}") for wrong in (*changes, "input", "output")
+    ]
 
 
-@pytest.mark.parametrize("line", [b"[1, 2]\n", b"\n", b"[" * 100_000 + b"\n", b'"\xff"\n', b'"\\ud800"\n'])
-def test_a_line_that_is_no_record_is_dropped(tmp_path: Path, line: bytes):
+def test_a_line_that_is_no_record_is_dropped(tmp_path: Path):
     run = run_of(tmp_path / "run", {1: [step_line("a", 0, "甲")]})
+    lines = [b"[1, 2]\n", b"\n", b"[" * 100_000 + b"\n", b'"\xff"\n', b'"\\ud800"\n']
     with (run / "rollouts" / "1.jsonl").open("ab") as file:
-        file.write(line)
+        file.writelines(lines)
     result = read_rollouts(run)
     assert result.kept["output"].to_list() == ["甲"]
-    assert result.dropped["reason"].to_list() == ["unreadable"]
+    assert result.dropped["reason"].to_list() == ["unreadable"] * len(lines)
 
 
-@pytest.mark.parametrize("name", ["notes", "01", "٣", "9" * 30])
-def test_a_file_that_is_named_after_no_step_is_dropped_line_by_line(tmp_path: Path, name: str):
+def test_a_file_that_is_named_after_no_step_is_dropped_line_by_line(tmp_path: Path):
     run = run_of(tmp_path / "run", {1: [step_line("a", 0, "甲")]})
-    (run / "rollouts" / f"{name}.jsonl").write_text(as_jsonl([step_line("a", 1, "乙"), step_line("a", 2, "丙")]))
+    names = ["notes", "01", "٣", "9" * 30]
+    for name in names:
+        (run / "rollouts" / f"{name}.jsonl").write_text(as_jsonl([step_line("a", 1, "乙"), step_line("a", 2, "丙")]))
     store = Store(tmp_path / "data")
     version = write_rollouts(store, run)
-    assert version is not None
-    assert (version.rows, version.dropped) == (1, 2)
+    assert (version.rows, version.dropped) == (1, 2 * len(names))
     rows = store.read_dropped("rollouts", partition="run").collect()
     assert set(rows["reason"]) == {"no_step"}
-    assert set(rows["row_id"]) == {f"run/{name}/0", f"run/{name}/1"}
+    assert set(rows["row_id"]) == {f"run/{name}/{place}" for name in names for place in (0, 1)}
 
 
-@pytest.mark.parametrize("change", [{"output": None}, {"terms": {"term": None}}, {"terms": None}, {"split": "mine"}])
-def test_a_line_of_a_reward_of_another_kind_is_counted(tmp_path: Path, change: dict):
-    scored = {"1": [scored_line("a", 0, "甲", term=1.0) | change]}
-    result = read_rollouts(run_of(tmp_path / "run", {1: [step_line("a", 0, "甲")]}, scored))
-    assert (result.counts["unread"], result.counts["unscored"], terms(result.kept)) == (1, 1, [{"score": 0.5}])
-
-
-def test_half_a_line_of_a_reward_is_counted(tmp_path: Path):
-    run = run_of(tmp_path / "run", {1: [step_line("a", 0, "甲")]}, {"1": [scored_line("a", 0, "甲", term=1.0)]})
+def test_what_a_reward_wrote_otherwise_is_counted_and_a_term_that_is_no_number_left_out(tmp_path: Path):
+    line = scored_line("a", 0, "甲", term=1.0)
+    changes = [{"output": None}, {"terms": {"term": None}}, {"terms": None}, {"split": "mine"}]
+    steps = {1: [step_line("a", 0, "甲")]}
+    result = read_rollouts(run_of(tmp_path / "wrong", steps, {"1": [line | change for change in changes]}))
+    assert (result.counts["unread"], result.counts["unscored"]) == (len(changes), 1)
+    assert terms(result.kept) == [{"score": 0.5}]
+    run = run_of(tmp_path / "half", steps, {"1": [line | {"terms": {"term": float("nan"), "other": 1.0}}]})
     with (run / "scored" / "1.jsonl").open("a") as file:
         file.write('{"uid": "a", "sess')
     result = read_rollouts(run)
-    assert (result.counts["unread"], terms(result.kept)) == (1, [{"score": 0.5, "term": 1.0}])
-
-
-def test_a_term_that_is_no_number_is_left_out_and_counted(tmp_path: Path):
-    scored = {"1": [scored_line("a", 0, "甲", term=float("nan"), other=1.0)]}
-    result = read_rollouts(run_of(tmp_path / "run", {1: [step_line("a", 0, "甲")]}, scored))
-    assert (terms(result.kept), result.counts["not_finite"]) == ([{"other": 1.0, "score": 0.5}], 1)
+    assert (result.counts["unread"], result.counts["not_finite"]) == (1, 1)
+    assert terms(result.kept) == [{"other": 1.0, "score": 0.5}]
 
 
 def test_line_separators_in_an_output_are_no_ends_of_lines(tmp_path: Path):
