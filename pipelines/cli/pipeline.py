@@ -234,9 +234,7 @@ def demo() -> None:
         crawl_window(folder, "replica", min(days), max(days), base_url=replica.url, delays=False)
     _import(folder, "mapped", samples / "dialogues.jsonl", "sample", samples / "dialogues.toml")
     _refresh(folder, [], "written")
-    labels = write_sample_labels(
-        Store(Home(folder).data), load(folder)
-    )  # invented; after the candidates they are about
+    labels = write_sample_labels(Store(Home(folder).data), load(folder))  # invented; of candidates made before
     terminal.line(display.made(labels))
     _refresh(folder, [], "written")
     list_tables(folder)

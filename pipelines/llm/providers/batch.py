@@ -508,8 +508,8 @@ class BatchHost:
                     except (openai.APIConnectionError, openai.APIStatusError) as error:
                         # Where somebody on the way gave up, the host may have done it all the same.
                         known = isinstance(error, openai.APIStatusError) and not is_retried(error.status_code)
-                        told = known or isinstance(error, openai.RateLimitError)
-                        if unheard is not None and not told and (result := await unheard()) is not None:
+                        answered = known or isinstance(error, openai.RateLimitError)
+                        if unheard is not None and not answered and (result := await unheard()) is not None:
                             return result
                         raise
         except (openai.APIConnectionError, openai.APIStatusError, Redirected, TooLarge) as error:
