@@ -36,6 +36,7 @@ async def serving(answer: Answer = verdict) -> AsyncIterator[tuple[str, list[tup
     questions: list[tuple[str, dict[str, Any]]] = []
 
     async def handle(request: web.Request) -> web.StreamResponse:
+        assert request.method == ("POST" if request.can_read_body else "GET")
         asked = await request.json() if request.can_read_body else {}
         questions.append((request.path, asked))
         found = answer(request.path, asked)

@@ -29,6 +29,7 @@ WALLS = {
     "overload": Page(b"", status=302, headers={"Location": "/503-error.html"}),
     "captcha": Page(b"", status=302, headers={"Location": _MOVED}),
     "refusals": html_page(f"<html><body>{NOTE}<h1>403</h1></body></html>", 403),
+    "refusals 429": html_page(f"<html><body>{NOTE}<h1>429</h1></body></html>", 429),
     "emptiness": html_page(f'<html><head><meta charset="utf-8"></head><body>{NOTE}{_EMPTY}</body></html>'),
 }
 

@@ -163,6 +163,7 @@ def test_an_empty_home_says_what_to_do():
 def test_a_budget_that_was_broken_off_is_listed_and_closed_and_a_batch_that_is_not_there_refused(home, fails):
     assert "no budget is open" in _run("ledger", "budgets").output
     assert "there is no ledger, so there are no batches" in fails("ledger", "give-up-batch", "3")[1]
+    assert fails("ledger", "close-budget", "refresh")[0] == 2
     with Ledger(home / "ledger.sqlite") as ledger:
         ledger.open_budget(Decimal("2.5"), "USD", "refresh:topics")
     [budget] = _json("ledger", "budgets")

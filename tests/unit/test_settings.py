@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from pipelines import settings
 from pipelines.errors import SettingsError
@@ -124,6 +125,13 @@ def test_the_home_is_the_repository_unless_the_environment_says_otherwise(tmp_pa
     assert settings.home() == tmp_path / "b"
     monkeypatch.setenv("GONGQING_HOME", "")
     assert settings.home() == settings.ROOT
+    monkeypatch.delenv("GONGQING_HOME")
+    assert settings.home() == settings.ROOT
+
+
+def test_settings_cannot_be_changed_once_loaded(tmp_path):
+    with pytest.raises(ValidationError):
+        load(tmp_path).filters.min_post_chars = 1
 
 
 def test_the_engine_is_one_process_unless_the_environment_says_ray(monkeypatch):

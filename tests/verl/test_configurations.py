@@ -49,6 +49,7 @@ REFUSALS = {
     (SFT, "engine.strategy=zz"): "strategy zz not supported",
     (SFT, "trainer.nnodes=2"): "trainer.nnodes is 2: SFT is started on this machine alone",
     (SFT, "trainer.save_freq=0"): "trainer.save_freq is 0, and has to be 1 or more",
+    (SFT, "trainer.total_epochs=0"): "trainer.total_epochs is 0, and has to be 1 or more",
 }
 ACCEPTED = (
     (GRPO, f"{ROLLOUT}.temperature=1"),
@@ -165,6 +166,12 @@ def test_the_reference_of_the_kl_term_is_the_model_that_a_run_starts_from(compos
         config = composed[RECIPE[paper], "gpu"]["actor_rollout_ref"]
         assert "model" not in config["ref"]
         assert not config["model"]["lora_rank"], "else the reference were the policy without its adapter"
+
+
+def test_supervised_recipes_differ_in_nothing_either(composed: Composed):
+    assert [
+        name for name in ("empathy_sft", "unifireward") if find_differences(load_recipe(name), composed[name, "gpu"])
+    ] == []
 
 
 def test_the_reward_models_of_c_learn_at_its_rate_and_batch(composed: Composed):

@@ -50,6 +50,9 @@ def read(folder: Path, text: str) -> Experiment:
     (ABLATIONS + '"optim.betas" = [0.9, nan]\n', "optim.betas: .* is no number to train with"),
     (ABLATIONS + '"optim.lr" = 2026-11-22\n', "optim.lr: 2026-11-22 is no value of a setting"),
     (ABLATIONS + '"+data.seed" = 3\n', "data.seed is the experiment's own to set"),
+    (ABLATIONS + '"data.seed" = 3\n', "data.seed is the experiment's own to set"),
+    ("settings = 3\n" + ABLATIONS.partition("[settings.sft]")[0], "settings: "),
+    (ABLATIONS.replace("rows = 20", "rows = 0"), "greater than or equal to 1"),
 ])  # fmt: skip
 def test_a_wrong_experiment_is_refused_with_the_place(tmp_path: Path, text: str, says: str):
     with pytest.raises(RequestError, match=says):

@@ -198,6 +198,7 @@ class Server:
 
     async def _commit(self, request: web.Request) -> web.StreamResponse:
         name = _name(request)
+        assert request.match_info["revision"] == "main"
         if self.trouble.overtaken:
             self.trouble.overtaken -= 1
             self.repositories.overtake(name)

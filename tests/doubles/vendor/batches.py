@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SHARE = Fraction(1, 2)
 _LOOKS = 0.01  # seconds
-_FILES_AT_ONCE = 3  # in a list
+_FILES_AT_ONCE = 2  # in a list
 _REFUSALS = {"filtered": "content_filter", "wrong": "invalid_request"}
 _TROUBLES = {"sick": (503, "server_error"), "busy": (429, "rate_limit_exceeded"), "refused": (400, "billing")}
 
@@ -104,6 +104,7 @@ class Batches:
 
     async def _upload(self, request: web.Request) -> web.Response:
         sent = await request.post()
+        assert sent["purpose"] == "batch"
         file = sent["file"]
         assert isinstance(file, web.FileField)
         return web.json_response(self._add_file(file.file.read(), "batch", file.filename))

@@ -55,6 +55,7 @@ class Script:
 
     def fault(self, digest: str, attempt: int) -> str | None:
         """What goes wrong with this attempt, if anything."""
+        assert self.faults.keys() <= set(FAULTS)
         left = unit_interval(self.seed, digest, attempt)
         for kind in FAULTS:
             left -= self.faults.get(kind, 0.0)

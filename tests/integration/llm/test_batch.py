@@ -309,10 +309,10 @@ def test_a_batch_that_somebody_waits_for_is_not_given_up(tmp_path):
         assert first.batches.give_up(planned.batch.id) == 1
 
 
-@pytest.mark.parametrize(("kind", "how"), [("create", "unheard"), ("create", "late"), ("upload", "unheard")])
+@pytest.mark.parametrize(("kind", "how"), [("create", ["unheard"]), ("create", ["late"]), ("upload", ["unheard"] * 2)])
 def test_what_was_made_and_nobody_heard_of_is_looked_for(host, ledger, kind, how):
     """No batch is made twice; of the files, which hold what people wrote, only that of the batch may be there."""
-    host.switch(next={kind: [how]}, hidden=0.15)
+    host.switch(next={kind: how}, hidden=0.15)
     assert all_answered(asked(host, ledger, calls(range(10))))
     assert len(host.batches) == 1
     assert host.count("billed") == 10

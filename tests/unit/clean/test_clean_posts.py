@@ -165,6 +165,12 @@ def test_a_year_of_birth_counts_where_it_is_known_when_the_post_was_written():
     assert clean_posts(frame)[0]["under_18"].to_list() == [True, False]
 
 
+def test_how_much_of_a_post_must_be_chinese_is_a_setting():
+    frame = posts(post(1, "", "难aaa" * 5))
+    assert clean_posts(frame, FEW)[1]["reason"].to_list() == ["not_chinese"]
+    assert clean_posts(frame, FEW.model_copy(update={"min_han_ratio": 0.2}))[0].height == 1
+
+
 def test_how_much_feeling_a_post_must_show_is_a_setting():
     frame = posts(post(1, "", "如题" * 11), post(2, "", STORY))
     assert clean_posts(frame)[0].height == 2

@@ -142,3 +142,17 @@ def test_a_passage_that_stands_in_two_splits_is_no_key():
     rows = {"a": f"{NIGHTS}{LONG}", "b": f"{OTHER}{NIGHTS}", "c": f"{NIGHTS}，后来就好了。" + OTHER[:9]}
     assert frozenset("abc") in groups(soft(rows))
     assert frozenset("abc") not in groups(soft(rows, {"a": "test", "b": "train"}))
+
+
+def test_a_chain_between_two_splits_has_a_key_for_each_pair():
+    """a ~ b ~ c, a and c apart: where both have their split, b shares with both, and they do not share."""
+    middle = NIGHTS.replace("半年", "一年")
+    texts = {"a": NIGHTS, "b": middle, "c": middle.replace("没有", "没什")}
+
+    def near(split_of: dict[str, str], rows: str = "abc") -> set[frozenset[str]]:
+        found = soft({row: texts[row] for row in rows}, split_of)
+        return groups({row: {key for key in of if key.startswith("n:")} for row, of in found.items()})
+
+    assert near({}, "ac") == set()
+    assert near({}) == near({"a": "test"}) == near({"a": "test", "c": "test"}) == {frozenset("abc")}
+    assert near({"a": "test", "c": "train"}) == {frozenset("ab"), frozenset("bc")}

@@ -231,11 +231,12 @@ def test_qa_csv_gathers_answers_of_equal_posts_only(importing: Any) -> None:
 def test_psyqa_answers_stand_or_fall_alone(importing: Any) -> None:
     labels = [{"start": 0, "end": 5, "type": "Direct Guidance"}, {"start": 3, "end": 99, "type": "Information"}]
     told = [{"answer_text": "先听听看。", "labels_sequence": of} for of in (labels, None)]
-    post = {"question": "要不要说？", "description": "", "keywords": "人际,沟通，朋友", "questionID": 9}
+    post = {"question": "要不要说？", "description": "我怕她生气", "keywords": "人际,沟通，朋友", "questionID": 9}
     post["answers"] = [*told, {"answer_text": None}, "text"]
     imported = importing("psyqa", [post, post], data_set="mine")
     [row] = imported.kept.rows(named=True)
     assert (row["post_id"], row["topic"], row["subtopics"]) == ("mine:9", "人际", ["沟通", "朋友"])
+    assert (row["title"], row["description"]) == ("要不要说？", "我怕她生气")
     [answer] = row["answers"]
     assert answer["answer_id"].startswith("mine:9/")
     assert [tuple(span.values()) for span in answer["spans"]] == [("Providing Suggestions", "Direct Guidance", 0, 5)]

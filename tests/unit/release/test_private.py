@@ -115,6 +115,11 @@ def test_the_last_look_sees_another_dress_and_a_text_cut_in_two(tmp_path, store)
     pl.DataFrame([cut]).write_parquet(tmp_path / "cut" / "a.parquet")
     with pytest.raises(PrivateText, match="ours:2"):
         require_no_private_text(tmp_path / "cut", private)
+    (tmp_path / "chat").mkdir()  # in other characters: an exact quotation is seen in the file's strings as well
+    rows = [chat("ours:3", "孩子上初中以後就不愛說話了，我問他什麼他都說沒事", "好。")]
+    pl.DataFrame(rows).write_parquet(tmp_path / "chat" / "a.parquet")
+    with pytest.raises(PrivateText, match="ours:3"):
+        require_no_private_text(tmp_path / "chat", private)
 
 
 def test_english_that_a_corpus_has_by_chance_stops_no_export(tmp_path, store):

@@ -14,7 +14,7 @@ from rewrite_rows import Scripted, description, good_rewrites, good_scripts, per
 
 from pipelines.llm.questions import REASONS, Question, read
 from pipelines.llm.tasks import Plan
-from pipelines.rewrite.rewriting import Draws, SimilarityCheck, plan
+from pipelines.rewrite.rewriting import Draws, Rewritten, SimilarityCheck, plan
 from pipelines.rewrite.scripts import Script
 from schemas.dropped import Lost
 from schemas.personas import RewriteDrafts
@@ -261,6 +261,11 @@ def test_white_space_around_a_line_and_a_reply_is_taken_off():
     assert row["lines"][1]["text"] == "班要上，母亲也要照看，你身体累，心里还一直悬着。"
     [question] = planned(ZH).questions
     assert read(question, f"\n {GOOD_REPLY}\n") == read(question, GOOD_REPLY)
+
+
+def test_structured_output_names_the_five_who_may_speak():
+    speakers = '"enum": ["seeker", "supporter", "reference", "response", "analysis"]'
+    assert speakers in json.dumps(Rewritten.model_json_schema())
 
 
 def test_each_variant_has_a_row_and_a_copy_is_not_asked_about():

@@ -102,6 +102,12 @@ def test_a_chain_of_new_rows_is_cut_where_two_splits_meet():
     assert given.conflicts == {"b": "test (g1) and train (g2)"}
 
 
+def test_rows_that_will_be_merged_count_as_one():
+    rows = {"a": ["1"], "a2": ["1", "author"], "b": ["author"], "c": ["2"], "d": ["2"], "e": ["2"]}
+    given = give_splits(frame(rows), frame({}), NONE, sizes(test=2, validation=0), clusters={"a2": "a"})
+    assert splits_of(given) == dict.fromkeys(("a", "a2", "b"), "test") | dict.fromkeys("cde", "train")
+
+
 def test_which_rows_have_their_split():
     keys = frame({"old": ["1"], "both": ["2", "3"], "more": ["1", "new"], "torn": ["1", "2"], "new": ["new"]})
     assert known_splits(keys, TWO).rows() == [("both", "train"), ("old", "test")]

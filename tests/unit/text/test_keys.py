@@ -79,6 +79,7 @@ def test_every_character_is_measured_as_defined():
     every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     rows = ["".join(every[begin : begin + 16]) for begin in range(0, len(every), 16)]
     assert over(keys.n_chars, *rows) == over(keys.visible, *rows)
+    assert over(keys.n_chars, None, "我a", None, "") == [None, 2, None, 0]
     assert over(keys.han_ratio, *rows) == over(keys.share, *rows)
 
 

@@ -21,7 +21,9 @@ def test_an_option_that_is_not_set_has_its_default():
 
 @pytest.mark.parametrize(("name", "value", "says"), [
     ("epochs", "many", "valid integer.*and not 'many'"), ("batch", 1, "greater than or equal to 2"),
-    ("rate", "nan", "finite number, and not 'nan'"), ("seed", True, "not True"),
+    ("epochs", 0, "greater than or equal to 1, and not 0"), ("rate", -1e-4, "greater than 0"),
+    ("margin", 3, "less than or equal to 2"), ("rate", "nan", "finite number, and not 'nan'"),
+    ("seed", True, "not True"),
     ("device", "gpu", "'auto', 'cpu' or 'cuda', and not 'gpu'"),
 ])  # fmt: skip
 def test_a_wrong_value_of_an_option_is_refused_by_its_name(name: str, value: object, says: str):
