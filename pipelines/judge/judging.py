@@ -82,11 +82,12 @@ async def judge(
 ) -> Judgement:
     """Judges one candidate with C's judge, UnifiReward: three steps and a response, each verdict seeing those before
     it, in the very turns that `rm_unified` teaches. Mode `apart` asks as `rm_process` and `rm_outcome` teach, question
-    by question (C's ablation POR).
+    by question, none of which shows another's verdict (C's ablation POR).
 
-    Only what is there is asked about: a step that is missing is wrong, and so shown to what comes after it; without a
-    response the reference has won. `row_id` is the prompt that was answered, `models` the aliases to ask by task, and
-    `ask` gives the value of the reply to a question. Raises what `ask` raises for the first verdict that is missing.
+    Only what is there is asked about: a step that is missing is wrong, and in one conversation so shown to what comes
+    after it; without a response the reference has won. `row_id` is the prompt that was answered, `models` the aliases
+    to ask by task, and `ask` gives the value of the reply to a question. Raises what `ask` raises for the first verdict
+    that is missing.
     """
     words: list[str] = []
 
@@ -116,8 +117,7 @@ async def judge(
         elif mode == "unified":
             right.append(await verdict(UNIFIED, turns[step - 1], read, before))
         else:
-            judged = [exchange.reply for exchange in before]
-            right.append(await verdict(PROCESS, process_turn(case, step, judged), read))
+            right.append(await verdict(PROCESS, process_turn(case, step), read))
         before.append(Exchange(json.loads(turns[step - 1]), write_step(step, right[-1], lang)))
     preference: Preference = "first"
     if case.response is not None:

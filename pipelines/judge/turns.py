@@ -157,17 +157,16 @@ def system_prompt(name: str, lang: Lang) -> Prompt:
     return prompt.filled(**steps, **{choice: write_choice(choice, lang) for choice in CHOICES})
 
 
-def process_turn(case: Case, step: Step, before: Sequence[str]) -> str:
-    """The turn about one step alone; `before` are the verdicts on the steps before it."""
-    judged = [
-        {"step": number, "text": text, "verdict": verdict}
-        for number, (text, verdict) in enumerate(zip(case.texts[: step - 1], before, strict=True), 1)
-    ]
-    return _written({"dialogue": case.dialogue, "judged": judged, "step": step, "text": case.texts[step - 1]})
+def process_turn(case: Case, step: Step) -> str:
+    """The turn about one step alone, with the steps before it and no verdict on them: a process reward model judges
+    independently (C, on the consistency of reward models).
+    """
+    before = [{"step": number, "text": text} for number, text in enumerate(case.texts[: step - 1], 1)]
+    return _written({"dialogue": case.dialogue, "before": before, "step": step, "text": case.texts[step - 1]})
 
 
 def outcome_turn(case: Case) -> str:
-    """The turn about the responses alone."""
+    """The turn about the responses alone: neither steps nor a verdict on them."""
     return _written({"dialogue": case.dialogue, **case.responses})
 
 

@@ -1,8 +1,9 @@
 """What C's reward models learn: `rm_process`, `rm_outcome` and `rm_unified`, verdicts of people in words.
 
-All three hold the same verdicts on the same candidates, right and wrong ones: step by step, on the responses alone, and
-in one conversation in which every verdict sees those before it (UnifiReward). Rewritten candidates stand beside their
-sources, by `variant`: its recipe says which of them a model learns from. Only training rounds have labels.
+All three hold the same verdicts on the same candidates, right and wrong ones: step by step and on the responses alone,
+where no sample shows another verdict, and in one conversation where each sees those before it (UnifiReward). Rewritten
+candidates stand beside their sources, by `variant`: its recipe says which of them a model learns from. Only training
+rounds have labels.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,10 +36,7 @@ Samples = list[tuple[str, list[dict[str, str]]]]  # the end of the row id of a s
 
 def _process(one: Labelled, case: Case) -> Samples:
     verdicts = _verdicts(one)
-    return [
-        (f"/step{step}", _exchange(process_turn(case, step, verdicts[: step - 1]), verdicts[step - 1]))
-        for step in STEPS
-    ]
+    return [(f"/step{step}", _exchange(process_turn(case, step), verdicts[step - 1])) for step in STEPS]
 
 
 def _outcome(one: Labelled, case: Case) -> Samples:

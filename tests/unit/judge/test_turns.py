@@ -34,7 +34,7 @@ def case(reference: str = "辛苦了。", first: bool = True, **more: Any) -> Ca
 @pytest.mark.parametrize(("name", "steps", "choices"), [("process", 1, 0), ("outcome", 0, 4), ("unified", 3, 4)])
 def test_a_prompt_shows_the_verdicts_that_are_read(name: str, steps: int, choices: int, lang: str):
     prompt = system_prompt(f"rm_{name}", lang)
-    assert prompt.name.startswith(f"rm_{name}.{lang}@1-")
+    assert prompt.name.startswith(f"rm_{name}.{lang}@")
     shown = [write_step(step, right, lang) for step in range(1, steps + 1) for right in (True, False)]
     shown += [write_choice(choice, lang) for choice in CHOICES[:choices]]
     assert all(sentence in prompt.text for sentence in shown)
@@ -42,13 +42,11 @@ def test_a_prompt_shows_the_verdicts_that_are_read(name: str, steps: int, choice
     assert (len(re.findall(r"[\u4e00-\u9fff]", prompt.text)) > 150) == (lang == "zh")
 
 
-def test_a_step_alone_is_asked_with_the_steps_and_verdicts_before_it():
-    judged = [{"step": 1, "text": "阶段：探索\n他睡不好", "verdict": "第一步正确。"}]
-    asked = {"dialogue": ASKED, "judged": judged, "step": 2, "text": "情感：消极；情绪：疲惫；强度：3\n说了一个月"}
-    assert json.loads(process_turn(case(), 2, ["第一步正确。"])) == asked
-    assert json.loads(process_turn(case(), 1, []))["judged"] == []
-    with pytest.raises(ValueError, match="zip"):
-        process_turn(case(), 3, ["第一步正确。"])
+def test_a_step_alone_is_asked_with_the_steps_before_it():
+    before = [{"step": 1, "text": "阶段：探索\n他睡不好"}]
+    asked = {"dialogue": ASKED, "before": before, "step": 2, "text": "情感：消极；情绪：疲惫；强度：3\n说了一个月"}
+    assert json.loads(process_turn(case(), 2)) == asked
+    assert json.loads(process_turn(case(), 1))["before"] == []
 
 
 def test_responses_stand_in_the_places_that_were_drawn():
@@ -69,8 +67,7 @@ def test_a_step_that_is_missing_is_shown_as_empty():
     first, second, third, last = map(json.loads, unified_turns(case(steps=(None, "情绪", None))))
     assert first == {"dialogue": ASKED, "step": 1, "text": ""}
     assert (second["text"], third["text"], last.keys()) == ("情绪", "", {"A", "B"})
-    judged = json.loads(process_turn(case(steps=(None, "情绪", None)), 2, ["第一步不正确。"]))["judged"]
-    assert judged == [{"step": 1, "text": "", "verdict": "第一步不正确。"}]
+    assert json.loads(process_turn(case(steps=(None, "情绪", None)), 2))["before"] == [{"step": 1, "text": ""}]
 
 
 def test_without_a_response_there_is_nothing_to_compare():

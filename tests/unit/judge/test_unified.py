@@ -1,6 +1,7 @@
 """C's judge: both ways of asking, with an answer that the test gives."""
 
 import asyncio
+from itertools import product
 
 import pytest
 
@@ -53,6 +54,25 @@ def test_in_one_conversation_each_verdict_comes_after_those_before_it_without_th
     said = [[exchange.reply for exchange in question.before] for question in ask.questions]
     right, missing, wrong = "第一步正确。", "第二步不正确。", "第三步不正确。"
     assert said == [[], [right, missing], [right, missing, wrong]]
+
+
+def test_apart_no_question_shows_what_another_was_answered():
+    case = Case(HISTORY, ["一", "二", "三"], "要不要先试试耳塞？", "加油！", True)
+    asked = []
+    for answers in product(["正确", "不正确"], ["正确", "不正确"], ["正确", "不正确"], ["A更好", "B更好", "都好"]):
+        questions: list[Question] = []
+
+        async def ask(question: Question, answers=answers, questions=questions):
+            questions.append(question)
+            step = question.inputs.get("step")
+            both = "两个回应都好。" if answers[3] == "都好" else f"回应{answers[3]}。"
+            return read(question, f"第{'一二三'[step - 1]}步{answers[step - 1]}。" if step else both)
+
+        judged("apart", ask, case)
+        asked.append([(question.task, question.inputs, question.before) for question in questions])
+    assert [task for task, *_ in asked[0]] == [PROCESS, PROCESS, PROCESS, OUTCOME]
+    assert all(questions == asked[0] for questions in asked)
+    assert not any(before for *_, before in asked[0])
 
 
 def test_without_a_response_the_reference_has_won_and_nobody_is_asked():

@@ -1,7 +1,8 @@
 """C's three reward sets: the same verdicts of people, step by step, of the responses, and in one conversation."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
+from itertools import combinations, product
 
 import polars as pl
 import pytest
@@ -12,6 +13,7 @@ from pipelines.judge.turns import STEPS, as_preference, read_choice, read_step, 
 from pipelines.rewrite.scripts import label_id
 from pipelines.trainsets.labelled import labelled
 from pipelines.trainsets.reward_sets import reward_samples
+from schemas.labels import PREFERENCES
 
 SETS = ("rm_process", "rm_outcome", "rm_unified")
 each_set = pytest.mark.parametrize("name", SETS)
@@ -33,12 +35,11 @@ def shown(messages):
     return [json.loads(message["content"]) for message in messages if message["role"] == "user"]
 
 
-def test_a_step_is_a_sample_and_sees_the_verdicts_before_it():
+def test_a_step_is_a_sample_and_sees_the_steps_before_it():
     kept, _ = made("rm_process", [ONE], [SAID])
     assert kept["row_id"].to_list() == ["s:1#2/1/step1", "s:1#2/1/step2", "s:1#2/1/step3"]
     assert [verdicts(one) for one in kept["messages"]] == [["第一步正确。"], ["第二步不正确。"], ["第三步正确。"]]
-    judged = [[before["verdict"] for before in shown(one)[0]["judged"]] for one in kept["messages"]]
-    assert judged == [[], ["第一步正确。"], ["第一步正确。", "第二步不正确。"]]
+    assert [[before["step"] for before in shown(one)[0]["before"]] for one in kept["messages"]] == [[], [1], [1, 2]]
 
 
 def test_an_outcome_is_told_by_places():
@@ -56,6 +57,24 @@ def test_one_conversation_sees_every_verdict_before():
     assert [message["role"] for message in messages] == ["system", *["user", "assistant"] * 4]
     assert verdicts(messages)[:3] == ["第一步正确。", "第二步不正确。", "第三步正确。"]
     assert shown(messages)[-1][read_choice(verdicts(messages)[-1])] == REFERENCE
+
+
+def test_a_verdict_stands_in_no_other_sample_but_in_later_turns_of_the_unified_one():
+    """Over all 32 labels of one candidate: PRM and ORM judge independently, UnifiReward with what it has judged."""
+    samples = defaultdict(list)  # by its part: the label, and the messages
+    for right, preference in product(map("".join, product("TF", repeat=3)), PREFERENCES):
+        for name in SETS:
+            kept, _ = made(name, [ONE], [label(ONE, right=right, preference=preference)])
+            for row_id, messages in kept.select("row_id", "messages").iter_rows():
+                samples[row_id.rpartition("/")[2]].append(((*right, preference), messages))
+    for place, part in enumerate(("step1", "step2", "step3", "outcome")):
+        pairs = [*combinations(samples[part], 2)]
+        assert len(pairs) == 32 * 31 / 2
+        for (one, messages), (other, others) in pairs:
+            assert messages[:-1] == others[:-1], (part, one, other)
+            assert (messages == others) is (one[place] == other[place]), (part, one, other)
+    unified = [json.dumps(messages) for _, messages in samples["unified"]]
+    assert len(set(unified)) == len(unified) == 32
 
 
 @each_set
