@@ -9,7 +9,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pipelines.errors import SettingsError
 from pipelines.llm.factory import open_client
+from pipelines.llm.profiles import profile, profiles
 from pipelines.llm.providers.client import PersistentClient
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
@@ -29,10 +31,13 @@ class Refused(NoVerdict):
 
 @dataclass(frozen=True)
 class JudgeBackend:
-    """Answers questions: `models` are the aliases to put into them, by task; `_slots` limits those in flight."""
+    """Answers questions: `models` are the aliases to put into them, by task, `temperatures` what the profile of each
+    alias says; `_slots` limits those in flight.
+    """
 
     provider: str
     models: Mapping[str, str]
+    temperatures: Mapping[str, float | str]
     _reply: Callable[[Question[Any]], Awaitable[Reply[Any]]]
     _slots: AbstractAsyncContextManager[Any]
 
@@ -49,11 +54,13 @@ class JudgeBackend:
 
 def require(home: Path, llm: Llm, provider: str, models: Iterable[str], budget: Decimal | None) -> None:
     """Raises the RequestError that `open_backend` would raise before anything is asked, and opens nothing."""
+    models = list(models)
+    _temperatures(llm, models)
     if provider == "openai":
         PersistentClient(home, llm, STAGE, models, budget).require()
         return
     with open_client(home, llm, provider) as client:
-        client.models(list(models))
+        client.models(models)
 
 
 @asynccontextmanager
@@ -69,12 +76,13 @@ async def open_backend(
 ) -> AsyncIterator[JudgeBackend]:
     """The backend of a home; the arguments are those of `pipelines.llm.factory.open_client`, `models` the aliases by
     task; all of them spend from one budget. At most `at_once` questions are in flight, and never more of a model than
-    its profile allows. Raises RequestError for another provider or alias, a missing key, price or budget.
+    its profile allows. Raises RequestError for another provider or alias, a missing key, price, budget or temperature.
     """
+    temperatures = _temperatures(llm, models.values())
     slots = nullcontext() if at_once is None else asyncio.Semaphore(at_once)
     if provider == "openai":
         async with PersistentClient(home, llm, STAGE, models.values(), budget, of=budget_of) as persistent:
-            yield JudgeBackend(provider, models, persistent.reply, slots)
+            yield JudgeBackend(provider, models, temperatures, persistent.reply, slots)
         return
     with open_client(home, llm, provider) as client, ThreadPoolExecutor(1) as thread:
         known = {task: client.models([model])[0] for task, model in models.items()}
@@ -83,4 +91,23 @@ async def open_backend(
             [one] = await asyncio.get_running_loop().run_in_executor(thread, client.ask, STAGE, [question])
             return one
 
-        yield JudgeBackend(provider, known, reply, slots)
+        yield JudgeBackend(provider, known, temperatures, reply, slots)
+
+
+def _temperatures(llm: Llm, models: Iterable[str]) -> dict[str, float | str]:
+    """What the profile of each alias says: a host's own default would be another judge. Raises UnknownName, and
+    SettingsError for one that says nothing.
+    """
+    known = profiles(llm.profiles)
+    stated: dict[str, float | str] = {}
+    for alias in dict.fromkeys(models):
+        temperature = profile(known, alias).temperature
+        if temperature is None:
+            raise SettingsError(
+                f"the profile of the judge {alias} says no temperature",
+                where=f"the model profile {alias!r}",
+                hint='write temperature = 0 into it, or "none" where the model takes none; a model that also writes is '
+                "better named twice, with a profile for judging (docs/judging.md)",
+            )
+        stated[alias] = temperature
+    return stated

@@ -161,6 +161,7 @@ class Service:
                 "model": self._backend.models[UNIFIED],
                 "model_process": self._backend.models[PROCESS],
                 "model_outcome": self._backend.models[OUTCOME],
+                "temperatures": self._backend.temperatures,
                 "mode": self._mode,
                 "asked": self._failures.asked,
                 "failed": self._failures.failed,

@@ -57,9 +57,9 @@ def key_of(body: bytes, sample: int = 0) -> str:
 def payload(question: Question[Any], profile: Profile | None) -> Payload:
     """The body that asks `question` of the model of `profile`, or of those who write replies for the samples (None).
 
-    The profile's temperature goes before the prompt's hint. A model that thinks gets none, for it would ignore it and
-    the key would not; and it has the profile's whole length, since its chain counts. Others have the prompt's where
-    that is shorter.
+    The profile's temperature goes before the prompt's hint, and is sent to every model, unless it says "none". A model
+    that thinks gets no hint: it would ignore the temperature, and the key would not; and it has the profile's whole
+    length, since its chain counts. Others have the prompt's where that is shorter.
     """
     prompt = question.prompt
     messages = [{"role": "system", "content": prompt.text}]
@@ -69,12 +69,12 @@ def payload(question: Question[Any], profile: Profile | None) -> Payload:
     body: Payload = {"model": "written" if profile is None else profile.model, "messages": messages}
     if profile is None:
         return body
-    room = profile.max_tokens
+    temperature, room = profile.temperature, profile.max_tokens
     if not profile.thinking:
-        temperature = prompt.temperature if profile.temperature is None else profile.temperature
-        if temperature is not None:
-            body["temperature"] = temperature
+        temperature = prompt.temperature if temperature is None else temperature
         room = min(prompt.max_tokens or room, room)
+    if isinstance(temperature, float):
+        body["temperature"] = temperature
     body[profile.limit_field] = room
     if question.schema is not None and profile.structured != "none":
         body["response_format"] = _response_format(question.schema, profile.structured, prompt)

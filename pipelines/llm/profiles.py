@@ -92,10 +92,11 @@ class Profile(BaseModel, extra="forbid", frozen=True):
     key_variable: Optional = None  # None: the host wants no key
     structured: Literal["json_schema", "json_object", "none"] = "none"
     extra_body: Annotated[dict[str, Any], AfterValidator(_sendable)] = {}
-    temperature: float | None = Field(None, ge=0, le=2)
+    # Sent as it stands. "none": the model takes none, and no prompt's hint is sent; unset: as the prompt has it.
+    temperature: Annotated[float, Field(ge=0, le=2)] | Literal["none"] | None = None
     max_tokens: int = Field(4096, ge=1)  # the most that one reply may hold; a chain of thought counts
     limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # what the host calls it
-    thinking: bool = False  # whether it reasons before it answers: then a temperature has no effect
+    thinking: bool = False  # whether it reasons before it answers: then it has no use for the hints of a prompt
     price: Price | None = None
     requests_per_minute: int | None = Field(None, ge=1)
     tokens_per_minute: int | None = Field(None, ge=1)

@@ -30,11 +30,17 @@ PRICE = 'input = 2.5\noutput = 10\ncurrency = "USD"\ndate = 2026-11-21\nsource =
 
 
 def profiles(
-    home: Path, base_url: str, *, profile: str = "", concurrency: int = 64, names: tuple[str, ...] = ("judge",)
+    home: Path,
+    base_url: str,
+    *,
+    profile: str = "",
+    temperature: str = "temperature = 0\n",
+    concurrency: int = 64,
+    names: tuple[str, ...] = ("judge",),
 ) -> None:
     """A home whose settings know models of these names at this address."""
     home.mkdir(exist_ok=True)
-    known = f'base_url = "{base_url}"\nmax_tokens = 300\nconcurrency = {concurrency}\n{profile}'
+    known = f'base_url = "{base_url}"\nmax_tokens = 300\nconcurrency = {concurrency}\n{temperature}{profile}'
     tables = [f'[{name}]\nmodel = "{name}-1"\n{known}[{name}.price]\n{PRICE}' for name in names]
     (home / "profiles.toml").write_text("".join(tables), encoding="utf-8")
     (home / "gongqing.toml").write_text('[llm]\nprofiles = "profiles.toml"\nrepairs = 0\n', encoding="utf-8")

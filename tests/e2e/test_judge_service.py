@@ -45,6 +45,7 @@ def test_scores_and_verdicts_are_those_of_the_model(tmp_path):
     with judging(tmp_path) as (host, judge):
         scored = judge.post("mindchat", to_score(answer=plea, dialogue=[{**POST[0], "origin": "human"}]))
         assert scored == (200, {"ok": True, "fluency": 4, "empathy": 5, "support": 3, "words": "接住了感受。"})
+        assert host.asked[0]["temperature"] == 0
         system, user = host.asked[0]["messages"]
         assert plea not in system["content"]
         assert json.loads(user["content"]) == {"dialogue": POST, "answer": plea}
@@ -54,7 +55,7 @@ def test_scores_and_verdicts_are_those_of_the_model(tmp_path):
         assert status == 200
         assert compared == {"ok": True, "steps": [True, True, True], "preference": preference, "words": words}
         about = judge.about()
-        assert (about["provider"], about["model"]) == ("openai", "judge")
+        assert (about["provider"], about["model"], about["temperatures"]) == ("openai", "judge", {"judge": 0})
         assert (about["asked"], about["failed"], about["limit"], about["stop"]) == (2, 0, 0.05, None)
         assert judge.ended()[0] == 0
 

@@ -91,7 +91,10 @@ def test_how_a_reply_is_drawn():
         ({}, {"temperature": 0.0, "max_tokens": 300}, 0.0, 300),
         ({"temperature": 0.7}, {"temperature": 0.0}, 0.7, 4096),
         ({"max_tokens": 200}, {"max_tokens": 300}, "none", 200),
-        ({"thinking": True, "temperature": 0.7}, {"temperature": 0.0, "max_tokens": 300}, "none", 4096),
+        ({"temperature": "none"}, {"temperature": 0.0}, "none", 4096),
+        ({"thinking": True}, {"temperature": 0.0, "max_tokens": 300}, "none", 4096),
+        ({"thinking": True, "temperature": 0.6}, {"temperature": 0.0, "max_tokens": 300}, 0.6, 4096),
+        ({"thinking": True, "temperature": "none"}, {"temperature": 0.0}, "none", 4096),
     ):
         sent = payload(question(1, prompt=replace(PROMPT, **hints)), PROFILE.model_copy(update=profile))
         assert (sent.get("temperature", "none"), sent["max_tokens"]) == (temperature, max_tokens)
