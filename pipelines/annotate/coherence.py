@@ -24,6 +24,11 @@ STAGE = "coherent_dialogues"
 # The provenance of a row that no model was asked about.
 _NOBODY = Provenance("structural", "none", None, "none", "none")
 _WHY: dict[Lang, str] = {"zh": "只看了形式，没有模型评判。", "en": "By its form alone: no model has judged it."}
+# Why the filter removes a dialogue: by a model's verdict, or by its form (`keep_structured`).
+REMOVED = (
+    *("incoherent", "artificial", "not_a_dialogue"),
+    *("not_alternating", "no_round", "same_turn", "repeated_turn", "half_empty"),
+)
 _SHORT = 20  # characters: may be repeated, as a greeting is
 
 

@@ -144,7 +144,7 @@ def why(
 
 @app.command()
 def stats(
-    against: Annotated[str | None, typer.Option(help="M, E or C: one paper's table alone.")] = None,
+    against: Annotated[str | None, typer.Option(help="M, E or C: one paper's tables alone.")] = None,
     diversity: Annotated[
         bool, typer.Option("--diversity", help="How varied dialogues are before and after they were rewritten.")
     ] = False,

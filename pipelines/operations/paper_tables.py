@@ -1,5 +1,5 @@
-"""The papers' tables over our rows, beside the papers' own figures: M Table 1 and E Table 1; and C's candidates beside
-the labels of their sources.
+"""The papers' tables over our rows, beside the papers' own figures: M Table 1 and subtopics, E Table 1, what C says of
+its data; and C's candidates beside the labels of their sources.
 """
 
 import re
@@ -11,12 +11,14 @@ from typing import Any
 
 import polars as pl
 
+from pipelines.annotate.coherence import REMOVED
 from pipelines.release.publish.card import PaperTable
 from pipelines.store.store import Store, Version
 from pipelines.text import keys
 from pipelines.text.nearness import likeness
 from schemas.labels import EMOTIONS, LANGUAGES
-from schemas.taxonomy import CATEGORIES, CATEGORY_OF
+from schemas.tables import TABLES
+from schemas.taxonomy import CATEGORIES, CATEGORY_OF, TAXONOMY, main_topics_of
 
 # M Table 1: count, percentage, mean length of the description.
 _M_TABLE_1: dict[str, tuple[int, float, float]] = {
@@ -45,6 +47,12 @@ _E_TABLE_1: dict[str, tuple[float | None, float | None]] = {
     "answers a question": (2.51, 4.11),
 }
 
+_SUBTOPICS = list(dict.fromkeys(name for names in TAXONOMY.values() for name in names))
+
+# C: what the filter removed of the dialogues, in %; labels; held-out samples; verdicts on steps that are False, in %.
+_C_FIGURES = {"removed": 23.0, "labels": 11_140, "held out": 574, "false": 23.0}
+_STEPS = ("step1", "step2", "step3")
+
 
 def dialogue_diversity(store: Store, version: Version) -> pl.DataFrame:
     """`rewrite.diversity` of a version of `rewritten_dialogues`, beside the dialogues that it was made from."""
@@ -54,13 +62,20 @@ def dialogue_diversity(store: Store, version: Version) -> pl.DataFrame:
 
 
 def with_topics(posts: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `unique_posts`, with the topic that `topics` gives where their source gives none of the taxonomy's."""
-    judged = topics.select(post_id="row_id", judged="topic")
-    ours = pl.when(pl.col("topic").is_in(list(CATEGORY_OF))).then("topic")
+    """Rows of `unique_posts`, with the topic and subtopic that `topics` gives where their source gives no topic of the
+    taxonomy.
+    """
+    judged = topics.select(post_id="row_id", judged="topic", narrower="subtopic")
+    listed = pl.col("topic").is_in(list(CATEGORY_OF))
+    with_narrower = pl.concat_list("subtopics", "narrower").list.unique(maintain_order=True)
+    added = pl.col("narrower").is_not_null() & ~listed.fill_null(value=False)
     return (
         posts.join(judged, on="post_id", how="left", maintain_order="left")
-        .with_columns(topic=pl.coalesce(ours, "judged", "topic"))
-        .drop("judged")
+        .with_columns(
+            topic=pl.coalesce(pl.when(listed).then("topic"), "judged", "topic"),
+            subtopics=pl.when(added).then(with_narrower).otherwise("subtopics"),
+        )
+        .drop("judged", "narrower")
     )
 
 
@@ -82,25 +97,42 @@ def c_agreement(candidates: pl.DataFrame, turns: pl.DataFrame) -> PaperTable:
 def paper_tables(
     store: Store, against: str | None = None, pins: Mapping[str, str] | None = None
 ) -> dict[str, PaperTable]:
-    """The papers' tables over a home, by paper; C's only where there are candidates, or it is asked for.
+    """The papers' tables over a home, by the paper's letter and, of a second table, what it shows.
 
-    `pins`, table → version, are those of a release; without them what is current counts.
+    C's stand there only where there are candidates, or it is asked for (`against`). `pins`, table → version, are those
+    of a release; without them what is current counts.
     """
 
     def there(table: str) -> bool:
         return store.pointer(table) is not None if pins is None else table in pins
 
+    def version(table: str) -> str | None:
+        return None if pins is None else pins[table]
+
     def read(table: str) -> pl.DataFrame:
-        return store.read(table, None if pins is None else pins[table]).collect()
+        return store.read(table, version(table)).collect()
+
+    def optional(table: str) -> pl.DataFrame:
+        return read(table) if there(table) else TABLES[table].create_empty()
 
     wanted = ("M", "E", "C") if against is None else (against.upper(),)
-    posts = read("unique_posts")
-    if there("topics"):
-        posts = with_topics(posts, read("topics"))
-    tables = {name: make(posts) for name, make in (("M", m_table_1), ("E", e_table_1)) if name in wanted}
+    tables: dict[str, PaperTable] = {}
+    if not {"M", "E"}.isdisjoint(wanted):
+        posts = read("unique_posts")
+        if there("topics"):
+            posts = with_topics(posts, read("topics"))
+        makers = {"M": m_table_1, "M subtopics": m_subtopics, "E": e_table_1}
+        tables |= {name: make(posts) for name, make in makers.items() if name[0] in wanted}
     if "C" in wanted and (against or there("cer_candidates")):
-        candidates, turns = read("cer_candidates"), read("sampled_turns")
-        tables["C"] = c_agreement(candidates, turns)
+        filtered = "coherent_dialogues"
+        reasons = store.version(filtered, version(filtered)).manifest if there(filtered) else None
+        tables["C"] = c_figures(
+            optional(filtered),
+            reasons.dropped_for(*REMOVED) if reasons else 0,
+            *map(optional, ("cer_labels", "sampled_turns", "splits")),
+        )
+        if there("cer_candidates"):
+            tables["C agreement"] = c_agreement(read("cer_candidates"), optional("sampled_turns"))
     return tables
 
 
@@ -135,6 +167,69 @@ def m_table_1(posts: pl.DataFrame) -> PaperTable:
             "Mean length: characters of the description, white space not counted.",
         ],
     )
+
+
+def m_subtopics(posts: pl.DataFrame) -> PaperTable:
+    """How many rows of `unique_posts` have each subtopic of the taxonomy (M §2 counts them, and prints no figure)."""
+    labels = posts.select("post_id", subtopic=pl.col("subtopics")).explode("subtopic", empty_as_null=False).unique()
+    listed = pl.col("subtopic").is_in(_SUBTOPICS)
+    counted = labels.filter(listed).group_by("subtopic").len().sort("len", "subtopic", descending=[True, False])
+    rows: list[tuple[Any, ...]] = [
+        (name, ", ".join(CATEGORY_OF[topic] for topic in main_topics_of(name)), count, _share(count, posts.height))
+        for name, count in counted.iter_rows()
+    ]
+    others = labels.filter(~listed)
+    with_others = others["post_id"].n_unique()
+    rows.append(("not of the taxonomy", None, with_others, _share(with_others, posts.height)))
+    return PaperTable(
+        "M: subtopics",
+        ("subtopic", "category", "posts", "%"),
+        rows,
+        set(),
+        [
+            "A post may have several. M prints no counts.",
+            f"The taxonomy has {len(_SUBTOPICS)}; labels of sources that are not among them: "
+            f"{others['subtopic'].n_unique()}.",
+        ],
+    )
+
+
+def c_figures(
+    dialogues: pl.DataFrame, removed: int, labels: pl.DataFrame, turns: pl.DataFrame, splits: pl.DataFrame
+) -> PaperTable:
+    """What C says of its data, beside ours; null where there is nothing yet.
+
+    Args:
+        dialogues, removed: Rows of `coherent_dialogues`, and how many dialogues the filter took out (`REMOVED`).
+        labels: Rows of `cer_labels`. Each is a sample, and has four labels: of three steps, and the preference.
+        turns, splits: Rows of `sampled_turns` and `splits`. A sample is of the split of its round's group.
+    """
+    judged = dialogues.height + removed
+    split_of = turns.select("dialogue_id", "round", "group_id").join(splits.select("group_id", "split"), on="group_id")
+    samples = labels.select("dialogue_id", "round", *_STEPS).join(split_of, on=["dialogue_id", "round"], how="left")
+    held_out = samples.filter(pl.col("split") != "train")
+    n = samples.height
+
+    def wrong(some: pl.DataFrame) -> float | None:
+        return _share(sum(int((~some[step]).sum()) for step in _STEPS), len(_STEPS) * some.height)
+
+    rows: list[tuple[Any, ...]] = [
+        ("dialogues that were filtered", judged or None, None),
+        ("removed by the filter, %", _share(removed, judged), _C_FIGURES["removed"]),
+        ("labelled samples", n or None, None),
+        ("labels", (len(_STEPS) + 1) * n or None, _C_FIGURES["labels"]),
+        ("held-out samples", held_out.height if n else None, _C_FIGURES["held out"]),
+        ("held-out share of the samples, %", _share(held_out.height, n), None),
+        ("False among labels of steps, %", wrong(samples), None),
+        ("False among those held out, %", wrong(held_out), _C_FIGURES["false"]),
+    ]
+    notes = [
+        'C says "over 23 %" of the filter, and 11.14k labels.',
+        "A sample of ours has four labels: three steps and the preference. Of C's it is not said, nor, therefore, what "
+        "share of all samples the 574 are.",
+        *["Ours was filtered by form alone: no model was asked."] * ("structural" in dialogues["provider"]),
+    ]
+    return PaperTable("C: the CER data set", ("figure", "ours", "C"), rows, set(), notes)
 
 
 def e_table_1(posts: pl.DataFrame) -> PaperTable:

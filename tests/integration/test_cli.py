@@ -122,8 +122,13 @@ def test_diff_and_promote_of_two_versions(home, sample_store):
 
 
 def test_stats_stand_beside_the_papers(in_home):
-    assert set(_json("stats")) == {"M", "E", "C"}
-    assert set(_json("stats", "--against", "m")) == {"M"}
+    of_papers = {"M": {"M", "M subtopics"}, "E": {"E"}, "C": {"C", "C agreement"}}
+    assert set(_json("stats")) == set().union(*of_papers.values())
+    for paper, tables in of_papers.items():
+        assert set(_json("stats", "--against", paper.lower())) == tables
+    [labels] = [row for row in _json("stats", "--against", "c")["C"]["rows"] if row["figure"] == "labels"]
+    assert labels["C"] == 11_140
+    assert "11,140" in _run("stats", "--against", "C").output
     assert "3,993*" in _run("stats").output
 
 
