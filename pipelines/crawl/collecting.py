@@ -19,7 +19,7 @@ from crawlers.options import read_takedown
 from crawlers.sites import sites
 from pipelines.core.code_version import code_version
 from pipelines.core.home import Home
-from pipelines.crawl.jobs import COLLECTED, Job, make_private, read_lines, write_lines
+from pipelines.crawl.jobs import COLLECTED, Job, begun, make_private, read_lines, write_lines
 from pipelines.errors import CrawlFailed, RequestError
 from pipelines.store.store import Store, Version
 from pipelines.store.suppression import SuppressionList, require_no_erasure
@@ -37,6 +37,7 @@ _HINTS = {
     "unwritten": f"make room on the disk, then {_AGAIN}",
     "unknown_layout": "the site has changed its pages: those that could not be read are saved in unknown/ of the job",
     "robots_forbidden": "its robots.txt does not allow it: nothing is to be done but to ask its owners",
+    "robots": "its robots.txt can not be read, and without one nothing is allowed: look at it, or write to its owners",
 }
 
 
@@ -131,7 +132,7 @@ def _failed(job: Job, exit_code: int | None) -> CrawlFailed | RequestError:
         return kind(
             f"the crawl of {job.source} could not begin, nothing was crawled: {refused['what']}",
             where=refused.get("where") or job.folder,
-            hint=refused.get("hint") or _AGAIN,
+            hint=refused.get("hint") or "mend what it names, then start the crawl anew",
         )
     if not stopped:
         end = f"exit code {exit_code}" if exit_code is None or exit_code >= 0 else f"signal {-exit_code}"
@@ -140,7 +141,7 @@ def _failed(job: Job, exit_code: int | None) -> CrawlFailed | RequestError:
             f"the crawl of {job.source} was broken off, or could not begin{how}: its last lines are on standard "
             "error; in Dagster, under the step's stderr",
             where=job.folder,
-            hint=_AGAIN,
+            hint=_AGAIN if begun(job.folder) else "nothing was fetched: mend what these lines name first",
         )
     reason = str(stopped["finish_reason"])
     sign = f" ({stopped['blocked']})" if stopped.get("blocked") else ""
@@ -148,7 +149,7 @@ def _failed(job: Job, exit_code: int | None) -> CrawlFailed | RequestError:
         f"the crawl of {job.source} ended early: {reason}{sign}, after {stopped.get('pages', 0):,} pages and "
         f"{stopped.get('items', 0):,} posts",
         where=job.folder,
-        hint=_HINTS.get(reason, _AGAIN),
+        hint=_HINTS.get(stopped.get("blocked") or reason, _HINTS.get(reason, _AGAIN)),
     )
 
 

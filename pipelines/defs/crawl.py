@@ -1,7 +1,7 @@
 """The crawled sources: one asset a site, partitioned by the day of posting, crawled by a process of its own."""
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import dagster as dg
@@ -91,15 +91,15 @@ def _asset(site: Site) -> dg.AssetsDefinition:
         pipes: dg.PipesSubprocessClient,
     ) -> Iterator[Any]:
         last = dt.date.fromisoformat(context.partition_key)
-        store = home.store()
         try:
-            settings = home.settings().crawl
-            window = Window(last - dt.timedelta(days=config.revisit_days - 1), last)
-            job = prepare(
-                home.folder, store, site.name, window, settings, base_url=config.base_url, delays=config.delays
-            )
+            with storage_errors_reported(home.folder):
+                store, settings = home.store(), home.settings().crawl
+                window = Window(last - dt.timedelta(days=config.revisit_days - 1), last)
+                job = prepare(
+                    home.folder, store, site.name, window, settings, base_url=config.base_url, delays=config.delays
+                )
         except (GongqingError, CrawlError) as error:
-            raise dg.Failure(str(error), allow_retries=False) from error
+            raise _failure(error) from error
         for version in job.taken_over:
             context.log_event(materialization(version, store))
         try:
@@ -107,9 +107,7 @@ def _asset(site: Site) -> dg.AssetsDefinition:
             with storage_errors_reported(home.folder):
                 collected = collect(home.folder, store, job, warn=context.log.warning, exit_code=exit_code)
         except (CrawlFailed, RequestError) as error:
-            # A site that refuses us is left alone: nothing is tried again before somebody has read this.
-            figures = {name: value for name, value in job.stopped.items() if value is not None}
-            raise dg.Failure(str(error), metadata=figures, allow_retries=False) from error
+            raise _failure(error, job.stopped) from error
         versions = {version.partition: version for version in collected}
         place = partition(site.name, last)
         versions.pop(place, None)
@@ -134,6 +132,14 @@ def _run(job: Job, context: dg.AssetExecutionContext, pipes: dg.PipesSubprocessC
     except DagsterPipesExecutionError as error:  # it has the code in its words alone
         return int(str(error).rpartition(" ")[2])
     return 0
+
+
+def _failure(error: GongqingError | CrawlError, figures: Mapping[str, Any] | None = None) -> dg.Failure:
+    """The failure of a crawl in the words of `error`, its hint among the figures of the crawl."""
+    words = {"where": str(error.where) if error.where else None, "hint": error.hint or None}
+    metadata = {name: value for name, value in {**(figures or {}), **words}.items() if value is not None}
+    # A site that refuses us is left alone: nothing is tried again before somebody has read this.
+    return dg.Failure(str(error), metadata=metadata, allow_retries=False)
 
 
 def _checked(key: dg.AssetKey, stats: dict[str, Any], shares: list[Coverage]) -> Iterator[dg.AssetCheckResult]:

@@ -3,6 +3,7 @@
 import datetime as dt
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -134,20 +135,56 @@ def test_a_blocked_crawl_fails_with_its_reason_and_its_figures_and_writes_nothin
     assert Store(tmp_path / "data").partitions("raw_posts") == []
 
 
+def robots(replica: Replica, home: Path) -> None:
+    replica.server.disallow = ["/qa"]
+
+
+def bad_list(replica: Replica, home: Path) -> None:
+    (home / "takedown.txt").write_text("somebody\n", encoding="utf-8")
+
+
+def bad_contact(replica: Replica, home: Path) -> None:
+    (home / "gongqing.toml").write_text('[crawl]\ncontact = "somebody"\n', encoding="utf-8")
+
+
+# What is wrong, the words of the failure, and its hint.
+CANNOT_BEGIN = {
+    robots: ("ended early: robots_forbidden", "does not allow it: nothing is to be done but to ask its owners"),
+    bad_list: ("something else where the id of a post should stand", "write source:id"),
+    bad_contact: ("could not begin, nothing was crawled: the contact is neither", "write it as crawl@example.org"),
+}
+
+
 @pytest.mark.drill("site")
-def test_a_crawl_that_cannot_begin_fails_in_the_crawlers_own_words(tmp_path, replica):
+@pytest.mark.parametrize("wrong", CANNOT_BEGIN, ids=lambda wrong: wrong.__name__)
+def test_a_crawl_that_cannot_begin_fails_in_its_own_words_with_its_hint_and_goes_on_once_it_can(
+    tmp_path, replica, wrong
+):
+    words, hint = CANNOT_BEGIN[wrong]
+    wrong(replica, tmp_path)
     with dg.instance_for_test() as instance:
-        nobody = failure_of(crawled_from("xinli001", tmp_path, instance)).description
-        assert "could not begin, nothing was crawled: www.xinli001.com is not crawled without saying who" in nobody
-        assert "contact under [crawl] in gongqing.toml" in nobody
-        assert "run it again" not in nobody
-        settings = tmp_path / "gongqing.toml"
-        settings.write_text('[crawl]\ncontact = "somebody"\n', encoding="utf-8")
-        wrong = failure_of(crawled(tmp_path, replica, instance)).description
-        assert "hint: write it as crawl@example.org" in wrong
-        settings.unlink()
-        assert replica.log.paths == []
+        failure = failure_of(crawled(tmp_path, replica, instance))
+        assert words in failure.description
+        assert hint in failure.description
+        assert hint in failure.metadata["hint"].value
+        assert "run it again" not in failure.description
+        assert [path for path in replica.log.paths if path != "/robots.txt"] == []
+        replica.server.disallow = []
+        for name in ("takedown.txt", "gongqing.toml"):
+            (tmp_path / name).unlink(missing_ok=True)
         assert crawled(tmp_path, replica, instance).success, "what it was refused for before is no news"
+
+
+def test_a_site_without_a_contact_and_a_source_without_a_file_say_what_to_set(tmp_path, replica, monkeypatch):
+    with dg.instance_for_test() as instance:
+        nobody = failure_of(crawled_from("xinli001", tmp_path, instance))
+        assert "could not begin, nothing was crawled: www.xinli001.com is not crawled without" in nobody.description
+        assert "contact under [crawl] in gongqing.toml" in nobody.metadata["hint"].value
+        monkeypatch.setattr("pipelines.crawl.preparing.sites", lambda: {"xinli001": crawled_sites()["xinli001"]})
+        unknown = failure_of(crawled(tmp_path, replica, instance))
+    assert unknown.description.startswith("there is no source 'replica'")
+    assert unknown.metadata["hint"].value == "known: xinli001"
+    assert "run it again" not in nobody.description + unknown.description
 
 
 def test_a_crawl_whose_process_dies_says_how(tmp_path, replica, monkeypatch):
