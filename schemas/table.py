@@ -100,6 +100,7 @@ class LlmMade(Table):
     model_served = dy.String(nullable=True, description="the model that the server says answered")
     prompt_version = dy.String(description="id and version of the prompt")
     request_key = dy.String(description="SHA-256 of the exact payload: the key in the ledger")
+    temperature = dy.Float64(nullable=True, description="as it was sent; null: none was, and the host has its own")
 
 
 class Dropped(Table):

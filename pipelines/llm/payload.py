@@ -25,6 +25,8 @@ _REPAIRS = Path(__file__).parent / "repairs"
 LONGEST = 4
 # What stands for a reply without a word: vendors refuse an empty message.
 _NOTHING = {"zh": "（没有内容）", "en": "(nothing)"}
+# Between the instructions and the data where they share a message: prompts call the data the user message.
+_DATA_BELOW = {"zh": "用户消息：", "en": "The user message:"}
 # Keywords of a JSON schema that tell a model nothing, or that strict mode refuses.
 _LEFT_OUT = frozenset({"title", "default"})
 
@@ -62,10 +64,13 @@ def payload(question: Question[Any], profile: Profile | None) -> Payload:
     length, since its chain counts. Others have the prompt's where that is shorter.
     """
     prompt = question.prompt
-    messages = [{"role": "system", "content": prompt.text}]
+    messages = [_message("system", prompt.text)]
     for exchange in question.before:
-        messages += [_user_message(exchange.inputs), {"role": "assistant", "content": exchange.reply}]
-    messages.append(_user_message(question.inputs))
+        messages += [_message("user", _data(exchange.inputs)), _message("assistant", exchange.reply)]
+    messages.append(_message("user", _data(question.inputs)))
+    if profile is not None and not profile.system_prompt:
+        first = f"{prompt.text}\n\n{_DATA_BELOW[_known(prompt.language)]}\n{messages[1]['content']}"
+        messages[:2] = [_message("user", first)]
     body: Payload = {"model": "written" if profile is None else profile.model, "messages": messages}
     if profile is None:
         return body
@@ -90,7 +95,7 @@ def lengthened(payload: Payload, profile: Profile) -> Payload | None:
 
 def repaired(payload: Payload, content: str, sentence: str, language: str) -> Payload:
     """The payload, its bad reply and, as a JSON string since it may quote the reply, what was wrong with it."""
-    language = language if language in _NOTHING else "zh"
+    language = _known(language)
     repair = load(_REPAIRS / f"{language}.md").filled(problem=json.dumps(sentence, ensure_ascii=False))
     turns = [
         {"role": "assistant", "content": content if content.strip() else _NOTHING[language]},
@@ -99,8 +104,16 @@ def repaired(payload: Payload, content: str, sentence: str, language: str) -> Pa
     return payload | {"messages": [*payload["messages"], *turns]}
 
 
-def _user_message(inputs: Mapping[str, Any]) -> dict[str, str]:
-    return {"role": "user", "content": json.dumps(inputs, ensure_ascii=False)}
+def _known(language: str) -> str:
+    return language if language in _NOTHING else "zh"
+
+
+def _message(role: str, content: str) -> dict[str, str]:
+    return {"role": role, "content": content}
+
+
+def _data(inputs: Mapping[str, Any]) -> str:
+    return json.dumps(inputs, ensure_ascii=False)
 
 
 def _response_format(schema: type[BaseModel], structured: str, prompt: Prompt) -> dict[str, Any]:

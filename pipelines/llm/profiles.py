@@ -94,6 +94,7 @@ class Profile(BaseModel, extra="forbid", frozen=True):
     extra_body: Annotated[dict[str, Any], AfterValidator(_sendable)] = {}
     # Sent as it stands. "none": the model takes none, and no prompt's hint is sent; unset: as the prompt has it.
     temperature: Annotated[float, Field(ge=0, le=2)] | Literal["none"] | None = None
+    system_prompt: bool = True  # False: what is to be done stands in the first user message, before the data
     max_tokens: int = Field(4096, ge=1)  # the most that one reply may hold; a chain of thought counts
     limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # what the host calls it
     thinking: bool = False  # whether it reasons before it answers: then it has no use for the hints of a prompt
@@ -101,6 +102,12 @@ class Profile(BaseModel, extra="forbid", frozen=True):
     requests_per_minute: int | None = Field(None, ge=1)
     tokens_per_minute: int | None = Field(None, ge=1)
     concurrency: int = Field(16, ge=1)
+
+    @model_validator(mode="after")
+    def _one_temperature(self) -> Self:
+        if self.temperature is not None and "temperature" in self.extra_body:
+            raise ValueError("temperature is given here and in extra_body: one of them would be lost")
+        return self
 
 
 def profiles(extra: Path | None = None) -> dict[str, Profile]:
@@ -122,7 +129,16 @@ def profiles(extra: Path | None = None) -> dict[str, Profile]:
 
 def shapes(profile: Profile) -> dict[str, Any]:
     """What of a profile decides the payload, and so what is asked: another value of any, another question."""
-    named = {"model", "structured", "extra_body", "temperature", "max_tokens", "limit_field", "thinking"}
+    named = {
+        "model",
+        "structured",
+        "extra_body",
+        "temperature",
+        "system_prompt",
+        "max_tokens",
+        "limit_field",
+        "thinking",
+    }
     return profile.model_dump(mode="json", include=named)
 
 

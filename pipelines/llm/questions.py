@@ -81,8 +81,9 @@ class Provenance:
     model_served: str | None
     prompt_version: str
     request_key: str
+    temperature: float | None = None
 
-    def columns(self) -> dict[str, str | None]:
+    def columns(self) -> dict[str, str | float | None]:
         """From column to value."""
         return asdict(self)
 

@@ -17,7 +17,7 @@ from schemas.personas import RewrittenDialogues, RewrittenRounds
 # What both tables take over from a draft as it is.
 _CARRIED = (
     *("variant", "persona_id", "supporter_persona_id", "lang", "group_id"),
-    *("provider", "model_asked", "model_served", "prompt_version", "request_key"),
+    *("provider", "model_asked", "model_served", "prompt_version", "request_key", "temperature"),
 )
 _VERDICTS = ("step1", "step2", "step3", "preference")
 

@@ -86,7 +86,8 @@ class PendingRequest(Generic[T]):
         self, completion: Completion, value: T | None = None, *, reason: str | None = None, detail: str | None = None
     ) -> None:
         name, model = self.question.prompt.name, self.profile.model
-        provenance = Provenance(self._provider, model, completion.served, name, self.request.key)
+        temperature = self._payload.get("temperature")
+        provenance = Provenance(self._provider, model, completion.served, name, self.request.key, temperature)
         self.reply = Reply(self.question, value, provenance, completion.reasoning, reason, detail)
 
 

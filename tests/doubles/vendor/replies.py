@@ -22,7 +22,7 @@ def reply(payload: Mapping[str, Any]) -> str:
     """The reply to the first user message: what follows it is a repair."""
     said = next(one["content"] for one in payload["messages"] if one["role"] == "user")
     try:
-        inputs = json.loads(said)
+        inputs = json.loads(said.rpartition("\n")[2])  # below the instructions, where it has them as well
         return ANSWERS[_TASKS[frozenset(inputs)]](inputs)
     except (ValueError, TypeError, KeyError):
         return f"（编造的回复）{said[:20]}"

@@ -88,14 +88,15 @@ def test_what_is_sent_is_the_payload_and_no_more(tmp_path, vendor):
     llm = llm_for(tmp_path, vendor.base_url, profile="extra_body = { enable_thinking = false }\ntemperature = 0.5")
     asked = [question(7, text="只此一句")]
     with asking(tmp_path, llm) as ask:
-        ask.ask("emotions", asked)
+        [reply] = ask.ask("emotions", asked)
     (name,) = digests(llm, asked)
     assert vendor.book()[name][0] == 1
+    assert reply.provenance.temperature == 0.5
 
 
 def test_two_models_at_once(tmp_path, vendor):
     llm = llm_for(tmp_path, vendor.base_url)
-    add_model(llm, "other", ('model = "stub"', 'model = "deepseek-r1"'))
+    add_model(llm, "other", ('model = "stub"', 'model = "deepseek-r1"\nsystem_prompt = false'))
     asked = [question(i, model=model) for i in range(10) for model in ("stub", "other")]
     with asking(tmp_path, llm) as ask:
         assert ask.models(("stub", "other", "stub")) == ("stub", "other", "stub")
@@ -104,6 +105,7 @@ def test_two_models_at_once(tmp_path, vendor):
     assert {name: one.calls for name, one in estimate.by_model.items()} == {"stub": 10, "other": 10}
     assert [reply.provenance.model_asked for reply in replies] == ["stub", "deepseek-r1"] * 10
     assert [bool(reply.reasoning) for reply in replies] == [False, True] * 10
+    assert all(reply.value for reply in replies)
     assert vendor.stats()["requests"] == 20
 
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from pipelines.errors import UnreadableFile
 from pipelines.llm.payload import Request, canonical, lengthened, payload, repaired, strict_schema
-from pipelines.llm.profiles import Price, Profile
+from pipelines.llm.profiles import Price, Profile, profiles
 from pipelines.llm.prompts import load
 from pipelines.llm.questions import Exchange
 
@@ -48,14 +48,51 @@ def test_the_whole_payload_and_the_key_are_those_that_they_were():
     assert key(question(1)) == "ec9a07b1e3000f31d143048f8f54d67b98cf36b86d4975be5b315a1595392b4b"
 
 
+# Of the shipped profiles, as they were before R1 was asked as its card says.
+KEYS = {
+    "deepseek-v4-pro": "7afda595f3e90fd5709ebb146307c4094ecd0b675ce46f2215c0ba7a89df575d",
+    "deepseek-flash": "058a22b69e964f7c1c98ea8af1f64e7c856ef5daf578be85d2573e72b1a15992",
+    "gpt-4o": "5a5e10690ce5185abb7e41c70b70622cdfc402889f2541debcaa7e163ca9a2c1",
+    "qwen-plus": "c1f4db7478800c5128bc6f8c89c706c0a1c70fb0e789c4ac1798568e81387432",
+    "qwen2.5-72b": "214e72067c2879b8d5003728692c510ff57d3faf6d1fb8b180e5ae98ce9dc3b8",
+    "qwen2.5-vl": "a83258cf696aa2c76e95b60344c5a4be50696f62413dce08309e00ffa6188d24",
+    "vllm-local": "dfc28af67243bb45c4b5a436d1da9ca169904a9473ff70962112e5efbb49bceb",
+    "unifireward": "ed4858bad131a89882d6e36e8f95075b69618aaf535328d424db7831603240b9",
+    "compeer-prm": "836e0d7d94aafa5cd19600af0dc070e2e90ac5eca5a71a3923b1604a24ecb2ab",
+    "compeer-orm": "7c6ef9f1584e3060dc1658b1760f7fe076a11a61e24c64ea9c17d490861e897c",
+}
+
+
+def test_what_was_paid_for_under_a_shipped_profile_is_found_under_its_key():
+    asked = question(1, prompt=replace(PROMPT, temperature=0.0, max_tokens=300))
+    assert {alias: key(asked, one) for alias, one in profiles().items() if alias != "deepseek-r1"} == KEYS
+
+
+def test_r1_is_asked_as_its_model_card_says():
+    """DeepSeek-R1's card, usage recommendations: 0.6, no system prompt, all instructions within the user prompt."""
+    r1 = profiles()["deepseek-r1"]
+    for before in ((), BEFORE):
+        asked = question(1, schema=None, before=before, prompt=replace(PROMPT, temperature=0.0, max_tokens=300))
+        sent, usual = payload(asked, r1), payload(asked, PROFILE)["messages"]
+        assert (sent["temperature"], sent["max_tokens"]) == (0.6, r1.max_tokens)
+        order, first, *rest = usual
+        assert sent["messages"][0] == {
+            "role": "user",
+            "content": f"{order['content']}\n\n用户消息：\n{first['content']}",
+        }
+        assert sent["messages"][1:] == rest
+    english = payload(question(1, prompt=replace(PROMPT, language="en")), r1)["messages"][0]["content"]
+    assert "\n\nThe user message:\n{" in english
+
+
 def test_in_the_key_is_what_decides_the_answer_and_nothing_else():
     price = Price(input=Decimal(1), output=Decimal(2), currency="EUR", date=date(2026, 1, 1), source="x")
     beside = {"base_url": "https://elsewhere.example.com/v1", "concurrency": 3, "requests_per_minute": 5}
     beside |= {"tokens_per_minute": 5000, "key_variable": "SOME_KEY", "price": price, "alias": "another-name"}
     assert key(question(1), PROFILE.model_copy(update=beside)) == key(question(1))
     decisive = [{"model": "stub-2"}, {"temperature": 0.7}, {"max_tokens": 100}, {"structured": "json_object"}]
-    decisive += [{"structured": "none"}, {"extra_body": {"enable_thinking": False}}]
-    assert len({key(question(1), PROFILE.model_copy(update=change)) for change in ({}, *decisive)}) == 7
+    decisive += [{"structured": "none"}, {"extra_body": {"enable_thinking": False}}, {"system_prompt": False}]
+    assert len({key(question(1), PROFILE.model_copy(update=change)) for change in ({}, *decisive)}) == 8
 
 
 def test_prompt_inputs_and_sample_are_in_the_key():
@@ -107,6 +144,10 @@ def test_inputs_are_data_whatever_they_say(inputs):
     assert [one["role"] for one in again["messages"]] == ["system", "user"]
     assert json.loads(again["messages"][1]["content"]) == inputs
     assert again["messages"][0]["content"] == PROMPT.text
+    no_system = PROFILE.model_copy(update={"system_prompt": False})
+    [alone] = payload(replace(question(1), inputs=inputs), no_system)["messages"]
+    order, _, data = alone["content"].partition("\n\n用户消息：\n")
+    assert (order, json.loads(data)) == (PROMPT.text, inputs)
 
 
 def test_a_reply_is_lengthened_twice_over_and_no_further():

@@ -135,6 +135,7 @@ def test_a_profile_of_the_users_own(tmp_path):
         ('[gpt-4o]\nbase_url = "http://[::1"\nkey_variable = ""\n', "no address of a host", "correct"),
         ('[gpt-4o]\nbase_url = "localhost:8000/v1"\nkey_variable = ""\n', "no address of a host", "correct"),
         ("[gpt-4o]\nextra_body = { n = nan }\n", "sent as JSON", "correct"),
+        ("[gpt-4o]\ntemperature = 0\nextra_body = { temperature = 1 }\n", "one of them would be lost", "correct"),
         ('[gpt-4o]\nextra_body = { model = "m", stream = true }\n', "model, stream cannot be given here", "correct"),
         ("[gpt-4o.price]\ninptu = 1\n", "no key 'price.inptu'", "'input'"),
         ("[gpt-4o.price]\noutput = 0.0375\n", "three decimals", "correct"),

@@ -19,7 +19,7 @@ _POST = (
 )
 _CLEAN = "text n_chars han_ratio script pii risk"
 _DIALOGUE = "dialogue_id source lang topic situation turns modality n_rounds licence lineage"
-_PROVENANCE = "provider model_asked model_served prompt_version request_key"
+_PROVENANCE = "provider model_asked model_served prompt_version request_key temperature"
 _VERL = "data_source prompt ability reward_model extra_info split"
 _MESSAGES = "messages split variant"
 
