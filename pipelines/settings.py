@@ -10,7 +10,7 @@ import secrets
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, TomlConfigSettingsSource
@@ -84,10 +84,25 @@ class SplitSizes(_Section):
         return self
 
 
-class Splits(_Section):
-    """Sizes by what a group holds: posts (M: test = 500, E: test = 2000) or dialogues alone."""
+class PostSizes(SplitSizes):
+    """Sizes of posts. A source may have its own (E: test = 2000 of each of two); what it leaves out is common."""
 
-    posts: SplitSizes = SplitSizes()
+    sources: dict[str, SplitSizes] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_the_others(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or not isinstance(sources := values.get("sources"), dict):
+            return values
+        common = {key: values[key] for key in SplitSizes.model_fields if key in values}
+        whole = {name: {**common, **own} if isinstance(own, dict) else own for name, own in sources.items()}
+        return {**values, "sources": whole}
+
+
+class Splits(_Section):
+    """Sizes by what a group holds: posts (M: test = 500) or dialogues alone."""
+
+    posts: PostSizes = PostSizes()
     dialogues: SplitSizes = SplitSizes()
 
 
@@ -336,12 +351,16 @@ def _refuse_unknown(values: Any, section: type[BaseModel], where: str, path: tup
     for key, value in values.items():
         if key not in section.model_fields:
             dotted = ".".join((*path, key))
-            near = difflib.get_close_matches(dotted, list(_keys_of(Settings)), n=1, cutoff=0.4)
+            known = [*_keys_of(Settings), *_keys_of(section, path)]
+            near = difflib.get_close_matches(dotted, known, n=1, cutoff=0.4)
             near = near or difflib.get_close_matches(key, list(section.model_fields), n=1, cutoff=0.0)
             raise SettingsError(f"there is no setting {dotted!r}", where=where, hint=f"did you mean {near[0]!r}?")
         inner = section.model_fields[key].annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             _refuse_unknown(value, inner, where, (*path, key))
+        elif get_origin(inner) is dict and isinstance(value, dict):
+            for name, named in value.items():
+                _refuse_unknown(named, get_args(inner)[1], where, (*path, key, name))
 
 
 def _keys_of(section: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[str]:

@@ -4,6 +4,7 @@ Posts and dialogues are grouped together: a dialogue made from a post opens with
 two splits are dropped first, with all that they hold; then what is left of a cluster in one split is merged.
 """
 
+import difflib
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,6 +22,8 @@ from pipelines.text import keys
 from schemas.dropped import drops, gather
 from schemas.posts import EDIT, PII, UniquePosts
 from schemas.table import Dropped
+
+_NEARLY = 0.75  # of two names of sources, by difflib: one is the other misspelt
 
 
 def unique(
@@ -59,6 +62,7 @@ def unique(
         sizes,
         soft=dict(soft.iter_rows()),
         clusters=dict(clusters.iter_rows()),
+        sources=dict(_sources(posts).iter_rows()),
         seed=seed,
         given_at=given_at,
     )
@@ -94,12 +98,27 @@ def require_training_rows(made: dict[str, tuple[pl.DataFrame, pl.DataFrame]], si
     training = splits.filter(pl.col("split") == "train")["group_id"].implode()
     for kind, wanted in (("posts", sizes.posts), ("dialogues", sizes.dialogues)):
         rows = made[f"unique_{kind}"][0]
-        by_number = not (isinstance(wanted.test, float) and isinstance(wanted.validation, float))
+        numbers = (wanted, *getattr(wanted, "sources", {}).values())
+        by_number = not all(isinstance(size, float) for one in numbers for size in (one.test, one.validation))
         if by_number and rows.height and not rows["group_id"].is_in(training).any():
             raise RequestError(
                 f"the split sizes leave none of {rows.height} {kind} to train on",
                 where=f"splits.{kind} (test = {wanted.test}, validation = {wanted.validation})",
                 hint="ask for fewer, or for shares below 1; nothing was written",
+            )
+
+
+def require_sources(posts: pl.DataFrame, sizes: Splits) -> None:
+    """Raises RequestError where the settings name a source that no post is of, and nearly name one that posts are of:
+    its posts would get the common sizes for ever. A source whose posts come later is no error.
+    """
+    named, there = sizes.posts.sources, set(posts["source"])
+    for name in sorted(named.keys() - there):
+        if near := difflib.get_close_matches(name, sorted(there - named.keys()), n=1, cutoff=_NEARLY):
+            raise RequestError(
+                f"no post is of the source {name!r}",
+                where=f"splits.posts.sources.{name}",
+                hint=f"did you mean {near[0]!r}? Else leave it out until its posts are there; nothing was written",
             )
 
 
@@ -138,6 +157,7 @@ def make_unique(
     versions: Mapping[str, str],
 ) -> dict[str, tuple[pl.DataFrame, pl.DataFrame]]:
     """`unique_posts` and `unique_dialogues`, with the splits of their groups: those of known groups stay."""
+    require_sources(clean_posts, settings.splits)
     with searching(engine()) as search:
         made = unique(
             clean_posts,
@@ -213,13 +233,23 @@ def _whole() -> pl.Expr:
 def _clustered(frame: pl.DataFrame, clusters: pl.Series, row_id: str) -> pl.DataFrame:
     """The rows, best first, each with the `survivor` of its cluster and its `cluster_size`."""
     return (
-        frame.with_columns(cluster=clusters)
-        .sort("posted_at", -pl.col("key").str.len_chars().cast(pl.Int64), row_id, nulls_last=True)
+        _best_first(frame.with_columns(cluster=clusters), row_id)
         .with_columns(
             survivor=pl.col(row_id).first().over("cluster"), cluster_size=pl.len().over("cluster").cast(pl.Int64)
         )
         .with_columns(pl.col("under_18").any().over("cluster"))
     )
+
+
+def _best_first(frame: pl.DataFrame, row_id: str) -> pl.DataFrame:
+    """Of rows that are one, the first stays: the earliest, the longest, the first by its id."""
+    return frame.sort("posted_at", -pl.col("key").str.len_chars().cast(pl.Int64), row_id, nulls_last=True)
+
+
+def _sources(posts: pl.DataFrame) -> pl.DataFrame:
+    """`post_id` and `source`: that of the post that stays of its cluster."""
+    best = _best_first(posts.with_columns(key=keys.key(pl.col("text"))), "post_id")
+    return best.select("post_id", pl.col("source").first().over("cluster"))
 
 
 def _answers(members: pl.DataFrame, search: Search) -> pl.DataFrame:
@@ -234,9 +264,7 @@ def _answers(members: pl.DataFrame, search: Search) -> pl.DataFrame:
         .with_row_index("place")
     )
     like = pl.col("like")
-    best = answers.with_columns(like=search(answers["key"])).sort(
-        "posted_at", -pl.col("key").str.len_chars().cast(pl.Int64), "answer_id", nulls_last=True
-    )
+    best = _best_first(answers.with_columns(like=search(answers["key"])), "answer_id")
     return best.with_columns(
         survivor=pl.col("answer_id").first().over("question", like),
         cluster_id=pl.col("answer_id").first().over(like),

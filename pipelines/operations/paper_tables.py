@@ -16,7 +16,7 @@ from pipelines.release.publish.card import PaperTable
 from pipelines.store.store import Store, Version
 from pipelines.text import keys
 from pipelines.text.nearness import likeness
-from schemas.labels import EMOTIONS, LANGUAGES
+from schemas.labels import EMOTIONS, LANGUAGES, SPLITS
 from schemas.tables import TABLES
 from schemas.taxonomy import CATEGORIES, CATEGORY_OF, TAXONOMY, main_topics_of
 
@@ -123,6 +123,8 @@ def paper_tables(
             posts = with_topics(posts, read("topics"))
         makers = {"M": m_table_1, "M subtopics": m_subtopics, "E": e_table_1}
         tables |= {name: make(posts) for name, make in makers.items() if name[0] in wanted}
+    if "E" in wanted:
+        tables["E splits"] = split_sizes(posts, optional("unique_dialogues"), optional("splits"))
     if "C" in wanted and (against or there("cer_candidates")):
         filtered = "coherent_dialogues"
         reasons = store.version(filtered, version(filtered)).manifest if there(filtered) else None
@@ -257,6 +259,28 @@ def e_table_1(posts: pl.DataFrame) -> PaperTable:
         [(name, ours[name], *_E_TABLE_1[name]) for name in _E_TABLE_1],
         set(),
         ["Characters: white space not counted. A label that the taxonomy does not list counts as a subtopic."],
+    )
+
+
+def split_sizes(posts: pl.DataFrame, dialogues: pl.DataFrame, splits: pl.DataFrame) -> PaperTable:
+    """Rows of `unique_posts` and `unique_dialogues` by source and split, as E's test sets are counted."""
+    units = pl.concat(
+        [
+            frame.select("source", "group_id", unit=pl.lit(unit))
+            for unit, frame in (("posts", posts), ("dialogues", dialogues))
+        ]
+    )
+    counted = (
+        units.join(splits, on="group_id")
+        .group_by("source", "unit")
+        .agg(*((pl.col("split") == split).sum().alias(split) for split in SPLITS))
+    )
+    return PaperTable(
+        "E: splits by source",
+        ("source", "of", *SPLITS),
+        counted.sort("unit", "source", descending=[True, False]).rows(),
+        set(),
+        ["E tests on 2,000 questions of PsyQA and 2,000 of Empathy-QA, M on 500 posts ([splits.posts])."],
     )
 
 

@@ -45,6 +45,7 @@ def give_splits(
     *,
     soft: KeysOf | None = None,
     clusters: Mapping[str, str] | None = None,
+    sources: Mapping[str, str] | None = None,
     seed: int = 0,
     given_at: str = "",
 ) -> Grouped:
@@ -53,9 +54,11 @@ def give_splits(
     Args:
         posts: `row_id`, `keys` (exact ones) of posts; `dialogues`: of dialogues.
         known: The table `splits` so far; its groups keep their split for ever.
-        sizes: How much of the new groups goes to validation and test, for groups with posts and for others.
+        sizes: How much of the new groups goes to validation and test, for groups with posts, by their source, and for
+            others.
         soft: The soft keys of rows; no row need have any.
         clusters: Rows of one cluster will be merged: the keys of all of them count, but a size counts them as one.
+        sources: The source of each post; of a cluster that of the post that stays.
         seed: Which groups these are follows from it and from the group alone.
         given_at: What to write beside new groups.
     """
@@ -65,27 +68,19 @@ def give_splits(
         row["group_id"]: _Group(row["group_id"], row["split"], row["given_at"], set(row["members"]))
         for row in known.iter_rows(named=True)
     }
-    post_ids = set(posts["row_id"])
-    clusters = clusters or {}
     groups, conflicting, unattached = _join(exact, all_keys, table)
     new = _new_groups(exact, all_keys, unattached)
     rows_of = dict(new)
     for row, group in groups.items():
         rows_of.setdefault(group, []).append(row)
-    # A group with a post in it is sized by its posts, any other by its dialogues.
-    with_posts = {group for group, rows in rows_of.items() if not post_ids.isdisjoint(rows)}
-    sizes = sizes or Sizes()
-    for of_posts, wanted in ((True, sizes.posts), (False, sizes.dialogues)):
-        weights = {
-            group: len({clusters.get(row, row) for row in rows if (row in post_ids) is of_posts})
-            for group, rows in rows_of.items()
-            if (group in with_posts) is of_posts
-        }
-        taken: Counter[str] = Counter()
-        for group in weights.keys() - new.keys():
-            taken[table[group].split] += weights[group]
-        split_of = _allot({group: weights[group] for group in weights.keys() & new.keys()}, wanted, taken, seed)
-        table |= {group: _Group(group, split, given_at) for group, split in split_of.items()}
+    sections = _sections(sizes or Sizes())
+    section_of = {row: _section((sources or {}).get(row, ""), sections) for row in posts["row_id"]}
+    weights = {group: _weights(rows, section_of, clusters or {}) for group, rows in rows_of.items()}
+    taken: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for group in weights.keys() - new.keys():
+        taken[table[group].split].update(weights[group])
+    split_of = _allot({group: weights[group] for group in new}, sections, taken, seed)
+    table |= {group: _Group(group, split, given_at) for group, split in split_of.items()}
     for group, rows in new.items():
         groups |= dict.fromkeys(rows, group)
     for row, group in groups.items():
@@ -176,22 +171,51 @@ def _new_groups(exact: KeysOf, all_keys: KeysOf, rows: Iterable[str]) -> dict[st
     return groups
 
 
-def _allot(weights: Mapping[str, int], sizes: SplitSizes, taken: Counter[str], seed: int) -> dict[str, str]:
-    """A split for each new group; `weights` are its rows. A share is drawn group by group, so that no other row can
-    move it. A number is filled up in the order of the draws, counting the rows that are there already and never passing
-    it.
+_POSTS, _DIALOGUES = "posts", "dialogues"
+
+
+def _sections(sizes: Sizes) -> dict[str, SplitSizes]:
+    """The sizes by their section in the settings."""
+    of_sources = {f"{_POSTS}.sources.{name}": of_source for name, of_source in sizes.posts.sources.items()}
+    return {_POSTS: sizes.posts, _DIALOGUES: sizes.dialogues, **of_sources}
+
+
+def _section(source: str, sections: Mapping[str, SplitSizes]) -> str:
+    """The section for posts of a source."""
+    named = f"{_POSTS}.sources.{source}"
+    return named if named in sections else _POSTS
+
+
+def _weights(rows: Iterable[str], section_of: Mapping[str, str], clusters: Mapping[str, str]) -> Counter[str]:
+    """How many rows of a group count in which section: its posts, or its dialogues where it holds no post."""
+    posts = {clusters.get(row, row): section_of[row] for row in rows if row in section_of}
+    return Counter(posts.values()) or Counter({_DIALOGUES: len({clusters.get(row, row) for row in rows})})
+
+
+def _allot(
+    weights: Mapping[str, Counter[str]],
+    sections: Mapping[str, SplitSizes],
+    taken: Mapping[str, Counter[str]],
+    seed: int,
+) -> dict[str, str]:
+    """A split for each new group; `weights` are its rows in each section, `taken` those of known groups by split.
+
+    A group is drawn by the section that most of its rows are in, the first by name among equals, and takes room in
+    every section that gives a number. By a share it is drawn alone, so that no other row can move it. A number is
+    filled up in the order of the draws, counting the rows that are there already and never passing it.
     """
     split_of: dict[str, str] = {}
-    left = 1.0
-    for split, size in (("test", sizes.test), ("validation", sizes.validation)):
+    section_of = {group: min(rows, key=lambda section: (-rows[section], section)) for group, rows in weights.items()}
+    left = dict.fromkeys(sections, 1.0)
+    for split in ("test", "validation"):
+        wanted = {section: getattr(sizes, split) for section, sizes in sections.items()}
+        room = {name: size - taken[split][name] for name, size in wanted.items() if not isinstance(size, float)}
         draws = {group: unit_interval(seed, split, group) for group in weights if group not in split_of}
-        if isinstance(size, float):
-            split_of |= {group: split for group, draw in draws.items() if draw < size / left}
-            left -= size
-            continue
-        room = size - taken[split]
         for group in sorted(draws, key=lambda group: (draws[group], group)):
-            if 0 < weights[group] <= room:
+            section = section_of[group]
+            is_drawn = section in room or draws[group] < wanted[section] / left[section]
+            if is_drawn and all(weights[group][name] <= room[name] for name in weights[group].keys() & room.keys()):
                 split_of[group] = split
-                room -= weights[group]
+                room = {name: size - weights[group][name] for name, size in room.items()}
+        left = {name: left[name] - (0.0 if name in room else wanted[name]) for name in sections}
     return {group: split_of.get(group, "train") for group in weights}

@@ -16,15 +16,15 @@ from pipelines.clean import clean_dialogues, clean_posts
 from pipelines.dedup.group_keys import TELLING
 from pipelines.dedup.unique import unique
 from pipelines.ingest.importing import read
+from pipelines.settings import PostSizes, SplitSizes
 from pipelines.settings import Splits as Sizes
-from pipelines.settings import SplitSizes
 from pipelines.text import keys
 from schemas.dialogues import CleanDialogues, ImportedDialogues
 from schemas.training import Splits
 
 NONE = Splits.create_empty()
 # So large that half of all pairs that are not tied would stand on two sides.
-MANY = Sizes(posts=SplitSizes(test=0.35, validation=0.3), dialogues=SplitSizes(test=0.35, validation=0.3))
+MANY = Sizes(posts=PostSizes(test=0.35, validation=0.3), dialogues=SplitSizes(test=0.35, validation=0.3))
 
 
 def keys_of(texts: list[str]) -> list[str]:

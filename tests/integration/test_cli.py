@@ -122,7 +122,7 @@ def test_diff_and_promote_of_two_versions(home, sample_store):
 
 
 def test_stats_stand_beside_the_papers(in_home):
-    of_papers = {"M": {"M", "M subtopics"}, "E": {"E"}, "C": {"C", "C agreement"}}
+    of_papers = {"M": {"M", "M subtopics"}, "E": {"E", "E splits"}, "C": {"C", "C agreement"}}
     assert set(_json("stats")) == set().union(*of_papers.values())
     for paper, tables in of_papers.items():
         assert set(_json("stats", "--against", paper.lower())) == tables

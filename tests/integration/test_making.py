@@ -13,7 +13,7 @@ from pipelines.errors import DamagedVersion, NoVersion, RequestError, Shrunk, Un
 from pipelines.flow.clients import ClientPool
 from pipelines.flow.runner import Runner, Status, _require_size, parents_of, reconciliations, run_of
 from pipelines.flow.stages import STAGES
-from pipelines.settings import Annotate, Llm, Sampling, Settings, Splits, SplitSizes
+from pipelines.settings import Annotate, Llm, PostSizes, Sampling, Settings, Splits
 from pipelines.store import Store
 from schemas.dropped import drops
 from schemas.tables import TABLES
@@ -169,9 +169,9 @@ def test_numbers_that_leave_nothing_to_train_on_are_refused(tmp_path, sample_sto
     run(store, "clean_posts", "clean_dialogues")
     unique_posts = sample_store.version("unique_posts").rows
     with pytest.raises(RequestError, match=f"none of {unique_posts} posts to train on"):
-        run(store, "unique", settings=Settings(splits=Splits(posts=SplitSizes(test=500))))
+        run(store, "unique", settings=Settings(splits=Splits(posts=PostSizes(test=500))))
     assert store.current("splits") == []
-    run(store, "unique", settings=Settings(splits=Splits(posts=SplitSizes(test=40, validation=0))))
+    run(store, "unique", settings=Settings(splits=Splits(posts=PostSizes(test=40, validation=0))))
     posts = store.read("unique_posts").collect().join(store.read("splits").collect(), on="group_id")
     assert posts.filter(pl.col("split") == "test").height == 40
 

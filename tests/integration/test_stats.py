@@ -1,9 +1,11 @@
 """M Table 1 and E Table 1 over our own posts."""
 
+from collections import Counter
+
 import polars as pl
 import pytest
 
-from pipelines.operations.paper_tables import e_table_1, m_table_1
+from pipelines.operations.paper_tables import e_table_1, m_table_1, split_sizes
 from schemas.tables import TABLES
 
 
@@ -29,6 +31,24 @@ def test_m_table_1_on_real_posts(psyqa):
     assert rows["all"]["posts"] == 99
     without = _rows(m_table_1(psyqa.with_columns(topic=pl.lit(None, dtype=pl.String))))
     assert without["no topic given"]["posts"] == 99
+
+
+def test_splits_are_counted_by_source(real_store):
+    """Every post and every dialogue once: the same sums as a walk over the rows."""
+    posts, dialogues, splits = (
+        real_store.read(one).collect() for one in ("unique_posts", "unique_dialogues", "splits")
+    )
+    table = split_sizes(posts, dialogues, splits)
+    split = dict(splits.select("group_id", "split").iter_rows())
+    counted = Counter(
+        (source, "posts", split[group]) for source, group in posts.select("source", "group_id").iter_rows()
+    )
+    counted += Counter(
+        (source, "dialogues", split[group]) for source, group in dialogues.select("source", "group_id").iter_rows()
+    )
+    assert {row[:2] for row in table.rows} == {key[:2] for key in counted}
+    for source, unit, *sizes in table.rows:
+        assert sizes == [counted[source, unit, one] for one in ("train", "validation", "test")]
 
 
 def test_the_papers_sum_is_marked_as_impossible_and_empty_tables_give_no_wrong_figures():

@@ -40,7 +40,7 @@ def test_the_environment_goes_over_the_file_and_the_file_over_the_defaults_key_b
     monkeypatch.setenv("GONGQING_SPLITS__DIALOGUES", '{"test": 2000, "validation": 0}')
     loaded = load(tmp_path)
     assert (loaded.seed, loaded.sampling.n_samples, loaded.sampling.centred) == (7, 2, True)
-    assert loaded.splits.posts.model_dump() == {"validation": 0.1, "test": 500}
+    assert loaded.splits.posts.model_dump() == {"validation": 0.1, "test": 500, "sources": {}}
     assert loaded.splits.dialogues.model_dump() == {"validation": 0, "test": 2000}
     assert loaded.filters.min_answer_chars == 100
     other = tmp_path / "other"
@@ -56,12 +56,24 @@ def test_a_size_is_a_share_or_a_number(tmp_path, monkeypatch):
         assert (test, type(test)) == (size, type(size))
 
 
+def test_a_source_has_its_own_sizes_and_what_it_leaves_out_is_common(tmp_path, monkeypatch):
+    written(tmp_path, "[splits.posts]\nvalidation = 0.2\n[splits.posts.sources.psyqa]\ntest = 2000")
+    monkeypatch.setenv("GONGQING_SPLITS__POSTS__SOURCES__XINLI001__VALIDATION", "0.3")
+    posts = load(tmp_path).splits.posts
+    assert (posts.validation, posts.test) == (0.2, 0.1)
+    assert posts.sources["psyqa"].model_dump() == {"validation": 0.2, "test": 2000}
+    assert posts.sources["xinli001"].model_dump() == {"validation": 0.3, "test": 0.1}
+
+
 @pytest.mark.parametrize(
     ("source", "key", "near"),
     [
         ("sed = 1", "'sed'", "'seed'"),
         ("[filter]\nmin_post_chars = 1", "'filter'", "'filters'"),
         ("[splits.posts]\ntests = 1", "'splits.posts.tests'", "'splits.posts.test'"),
+        ("[splits.posts.sources.a]\ntset = 1", "'splits.posts.sources.a.tset'", "'splits.posts.sources.a.test'"),
+        ("[splits.posts.source.a]\ntest = 1", "'splits.posts.source'", "'splits.posts.sources'"),
+        ("GONGQING_SPLITS__POSTS__SOURCES__A__TSET", "'splits.posts.sources.a.tset'", "'splits.posts.sources.a.test'"),
         ("min_post_chars = 1", "'min_post_chars'", "'filters.min_post_chars'"),
         ("[sampling]\nzzz = 1", "'sampling.zzz'", "'sampling"),
         ("GONGQING_SAMPLING__N_SAMPLE", "'sampling.n_sample'", "'sampling.n_samples'"),
@@ -86,6 +98,10 @@ def test_an_impossible_value_names_its_key(tmp_path):
         ("[sampling]\nn_samples = 0", "sampling.n_samples"),
         ("[splits.posts]\ntest = 1.5", "splits.posts.test"),
         ("[splits.posts]\ntest = -1", "splits.posts.test"),
+        ("[splits.posts.sources.psyqa]\ntest = 1.5", "splits.posts.sources.psyqa.test"),
+        ("[splits.posts]\nvalidation = 0.5\n[splits.posts.sources.psyqa]\ntest = 0.5", "splits.posts.sources.psyqa"),
+        ("[splits.posts.sources]\npsyqa = 2000", "splits.posts.sources.psyqa"),
+        ("[splits.posts]\nsources = 2000", "splits.posts.sources"),
         ("[splits.dialogues]\ntest = 0.5\nvalidation = 0.5", "splits.dialogues"),
         ("filters = 3", "filters"),
     ]:

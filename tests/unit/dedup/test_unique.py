@@ -12,10 +12,10 @@ from sample_rows import dialogue, dialogues, post, posts
 
 from pipelines.dedup.group_keys import dialogue_keys, dialogue_texts, post_keys, post_texts, soft_keys
 from pipelines.dedup.search import name_clusters
-from pipelines.dedup.unique import require_training_rows, unique
+from pipelines.dedup.unique import require_sources, require_training_rows, unique
 from pipelines.errors import RequestError
+from pipelines.settings import PostSizes, SplitSizes
 from pipelines.settings import Splits as Sizes
-from pipelines.settings import SplitSizes
 from pipelines.store.reconciliation import reconcile, require_balance
 from schemas.dialogues import UniqueDialogues
 from schemas.posts import UniquePosts
@@ -25,9 +25,9 @@ from schemas.training import Splits
 Made = dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 
 NONE = Splits.create_empty()
-_ALL = SplitSizes(test=0.999999, validation=1e-9)
+_ALL = PostSizes(test=0.999999, validation=1e-9)
 ALL_TEST = Sizes(posts=_ALL, dialogues=_ALL)
-ALL_TRAIN = Sizes(posts=SplitSizes(test=0, validation=0), dialogues=SplitSizes(test=0, validation=0))
+ALL_TRAIN = Sizes(posts=PostSizes(test=0, validation=0), dialogues=SplitSizes(test=0, validation=0))
 STORY, OTHER = "最近我和室友吵架了，晚上睡不着觉", "我考试没有考好，爸爸妈妈都很失望"
 
 
@@ -134,9 +134,39 @@ def test_a_chain_of_near_duplicates_is_one_post_unless_its_ends_were_given_apart
 
 def test_a_near_duplicate_takes_no_room_in_a_size():
     rows = [post(1, NIGHTS), post(2, NIGHTS_2), post(3, STORY), post(4, OTHER)]
-    made = make(rows, sizes=Sizes(posts=SplitSizes(test=2, validation=0)))
+    made = make(rows, sizes=Sizes(posts=PostSizes(test=2, validation=0)))
     kept = Counter(split_of(made).values())
     assert kept == {"test": 2, "train": 1}
+
+
+def of_source(source: str, number: int, text: str, **more: Any) -> dict[str, Any]:
+    return post(number, text, source=source, post_id=f"{source}:{number}", **more)
+
+
+def test_posts_that_are_one_count_for_the_source_of_the_post_that_stays():
+    early, late = (datetime(2025, 3, day, tzinfo=UTC) for day in (1, 2))
+    rows = [
+        of_source("psyqa", 1, NIGHTS, posted_at=early),
+        of_source("xinli001", 2, NIGHTS_2, posted_at=late),
+        of_source("xinli001", 3, STORY),
+        of_source("psyqa", 4, OTHER),
+    ]
+    one = SplitSizes(test=1, validation=0)
+    made = make(rows, sizes=Sizes(posts=PostSizes(test=0, validation=0, sources={"xinli001": one})))
+    held_out = {row for row, split in split_of(made).items() if split == "test"}
+    assert held_out == {"xinli001:3"}, "psyqa:1 stays for xinli001:2"
+
+
+def test_a_source_that_is_misspelt_is_refused_and_one_that_is_still_to_come_is_not():
+    """Its posts would get the common sizes, and a split is given once."""
+    one = SplitSizes(test=1, validation=0)
+    rows = posts(of_source("psyqa", 1, STORY), of_source("smile", 2, OTHER))
+    with pytest.raises(RequestError, match="no post is of the source 'psyqua'") as caught:
+        require_sources(rows, Sizes(posts=PostSizes(sources={"psyqua": one})))
+    assert "did you mean 'psyqa'?" in str(caught.value.hint)
+    assert caught.value.where == "splits.posts.sources.psyqua"
+    require_sources(rows, Sizes(posts=PostSizes(sources={"psyqa": one, "psyqa2": one, "xinli001": one})))
+    require_sources(posts(), Sizes(posts=PostSizes(sources={"psyqa": one})))
 
 
 def test_the_author_of_a_duplicate_counts_as_well():
@@ -152,13 +182,16 @@ def test_the_author_of_a_duplicate_counts_as_well():
 def test_numbers_that_leave_nothing_to_train_on_are_refused_and_shares_of_a_handful_or_no_rows_are_not():
     """A split is given once: what was all given to test by mistake could never train."""
     rows, talks = [post(1, STORY), post(2, OTHER)], [dialogue("d", f"seeker: {STORY}", "supporter: 嗯")]
-    for size in (SplitSizes(test=2, validation=0), SplitSizes(test=500, validation=0.1)):
+    for size in (PostSizes(test=2, validation=0), PostSizes(test=500, validation=0.1)):
         by_number = Sizes(posts=size, dialogues=size)
         with pytest.raises(RequestError, match="leave none of 2 posts to train on") as caught:
             require_training_rows(make(rows, talks, sizes=by_number), by_number)
         assert f"splits.posts (test = {size.test}, " in str(caught.value.where)
         with pytest.raises(RequestError, match="leave none of 1 dialogues to train on"):
             require_training_rows(make([], talks, sizes=by_number), by_number)
+    of_a_source = Sizes(posts=PostSizes(sources={"s": SplitSizes(test=2, validation=0)}))
+    with pytest.raises(RequestError, match="leave none of 2 posts to train on"):
+        require_training_rows(make(rows, sizes=of_a_source), of_a_source)
     require_training_rows(make(rows[:1], sizes=ALL_TEST), ALL_TEST)
     require_training_rows(make([], sizes=ALL_TRAIN), ALL_TRAIN)
 
@@ -184,7 +217,7 @@ def soft_keys_of(made: Made) -> pl.DataFrame:
 @settings(deadline=None, max_examples=10)
 @given(batches=st.lists(st.tuples(POSTS, DIALOGUES), min_size=1, max_size=3), seed=st.integers(0, 3))
 def test_over_refreshes_no_row_of_train_has_a_key_of_test(batches: list[Any], seed: int):
-    sizes = Sizes(posts=SplitSizes(test=0.4, validation=0.2), dialogues=SplitSizes(test=0.4, validation=0.2))
+    sizes = Sizes(posts=PostSizes(test=0.4, validation=0.2), dialogues=SplitSizes(test=0.4, validation=0.2))
     some_posts: list[dict[str, Any]] = []
     some_dialogues: list[dict[str, Any]] = []
     known = NONE

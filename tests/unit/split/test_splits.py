@@ -11,8 +11,8 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.settings import PostSizes, SplitSizes
 from pipelines.settings import Splits as Sizes
-from pipelines.settings import SplitSizes
 from pipelines.split.splits import Grouped, give_splits, known_splits
 from schemas.training import Splits
 
@@ -20,11 +20,11 @@ Rows = Mapping[str, Iterable[str]]
 
 NONE = Splits.create_empty()
 # Much of everything, so that groups of different splits meet often.
-EVEN = Sizes(posts=SplitSizes(test=0.35, validation=0.35), dialogues=SplitSizes(test=0.35, validation=0.35))
+EVEN = Sizes(posts=PostSizes(test=0.35, validation=0.35), dialogues=SplitSizes(test=0.35, validation=0.35))
 
 
 def sizes(**posts: float) -> Sizes:
-    return Sizes(posts=SplitSizes(**posts), dialogues=SplitSizes(**posts))
+    return Sizes(posts=PostSizes(**posts), dialogues=SplitSizes(**posts))
 
 
 def frame(rows: Rows) -> pl.DataFrame:
@@ -42,7 +42,11 @@ def give(
     dialogues: Rows | None = None,
     soft: Mapping[str, list[str]] | None = None,
 ) -> Grouped:
-    return give_splits(frame(rows), frame(dialogues or {}), known, wanted, soft=soft, seed=seed, given_at="now")
+    """The source of a row is what its id begins with, as `psyqa:1`."""
+    sources = {row: row.partition(":")[0] for row in rows}
+    return give_splits(
+        *(frame(rows), frame(dialogues or {}), known, wanted), soft=soft, sources=sources, seed=seed, given_at="now"
+    )
 
 
 def splits_of(given: Grouped) -> dict[str, str]:
@@ -270,7 +274,7 @@ def test_shares_are_kept_within_chance_also_beside_a_number():
 
 
 def test_posts_and_dialogues_are_sized_apart_and_a_mixed_group_by_its_posts():
-    wanted = Sizes(posts=SplitSizes(test=10, validation=0), dialogues=SplitSizes(test=20, validation=0))
+    wanted = Sizes(posts=PostSizes(test=10, validation=0), dialogues=SplitSizes(test=20, validation=0))
     posts = singletons(50, "p")
     made_from_posts = {f"m{n}": [f"t:p{n}"] for n in range(50)}
     dialogues = {**made_from_posts, **singletons(60, "d")}
@@ -310,3 +314,108 @@ def test_large_groups_never_pass_a_number(heights: list[int], test: int, validat
     for name, size in (("test", test), ("validation", validation)):
         assert counted[name] <= size
         assert all(height > size - counted[name] for height in left), "what is left to train would not have fitted"
+
+
+def by_source(common: PostSizes | None = None, **sources: SplitSizes) -> Sizes:
+    return Sizes(posts=PostSizes(**(common or PostSizes()).model_dump(exclude={"sources"}), sources=sources))
+
+
+def held_out(given: Grouped) -> Counter[str]:
+    """The rows in test, by source."""
+    return Counter(row.partition(":")[0] for row, split in splits_of(given).items() if split == "test")
+
+
+E = by_source(psyqa=SplitSizes(test=2000, validation=100), xinli001=SplitSizes(test=2000, validation=0))
+
+
+def test_a_source_that_is_named_has_its_number_to_the_row_and_the_others_have_theirs():
+    """E tests on 2,000 questions of each of two sources. The share: within five standard deviations of the draw."""
+    rows = {**singletons(3000, "psyqa:"), **singletons(2500, "xinli001:"), **singletons(5000, "other:")}
+    given = give(rows, wanted=E)
+    assert (held_out(given)["psyqa"], held_out(given)["xinli001"]) == (2000, 2000)
+    assert abs(held_out(given)["other"] - 500) < 5 * 450**0.5
+    counted = Counter((row.partition(":")[0], split) for row, split in splits_of(given).items())
+    assert (counted["psyqa", "validation"], counted["xinli001", "validation"]) == (100, 0)
+
+
+def test_the_number_of_a_source_is_filled_up_over_refreshes_also_where_it_is_named_late():
+    rows, wanted = singletons(40, "psyqa:"), by_source(psyqa=SplitSizes(test=30, validation=0))
+    first = give(rows, wanted=by_source())
+    assert 0 < held_out(first)["psyqa"] < 30
+    rows |= singletons(100, "psyqa:later") | singletons(50, "b:")
+    second = give(rows, first.splits, wanted)
+    assert held_out(second)["psyqa"] == 30
+    assert splits_of(first).items() <= splits_of(second).items()
+
+
+def test_a_group_of_several_sources_is_drawn_as_one_of_the_source_of_most_and_counts_for_each():
+    def group(name: str, **of: int) -> dict[str, list[str]]:
+        return {f"{source}:{name}{n}": [f"t:{name}"] for source, count in of.items() for n in range(count)}
+
+    rows = {**group("x", a=2, b=1), **group("y", a=1, b=2), **group("z", a=1, b=1)}
+    rarely, some, none = 1e-9, SplitSizes(test=9, validation=0), SplitSizes(test=0, validation=0)
+    assert held_out(give(rows, wanted=by_source(PostSizes(test=rarely), a=some))) == {"a": 2, "b": 1}
+    assert held_out(give(rows, wanted=by_source(a=some, b=some))) == {"a": 4, "b": 4}
+    assert held_out(give(rows, wanted=by_source(a=some, b=none))) == {}
+
+
+HELD_OUT = st.builds(
+    SplitSizes,
+    test=st.one_of(st.integers(0, 12), st.just(0.4)),
+    validation=st.one_of(st.integers(0, 6), st.just(0.3)),
+)
+GROUPS = st.lists(
+    st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), st.integers(1, 4), min_size=1, max_size=3), max_size=25
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(GROUPS, GROUPS, HELD_OUT, HELD_OUT, HELD_OUT, st.integers(0, 3))
+def test_no_number_of_a_source_is_passed_and_what_would_fit_is_taken(
+    groups: list[dict[str, int]],
+    more: list[dict[str, int]],
+    common: SplitSizes,
+    of_a: SplitSizes,
+    of_b: SplitSizes,
+    seed: int,
+):
+    """Groups of rows of several sources, of which a and b are named, over two refreshes."""
+    wanted = by_source(PostSizes(**common.model_dump()), a=of_a, b=of_b)
+    known, rows = NONE, {}
+    for batch, part in enumerate((groups, more)):
+        rows |= {
+            f"{source}:{batch}.{number}.{n}": [f"t:{batch}.{number}"]
+            for number, group in enumerate(part)
+            for source, count in group.items()
+            for n in range(count)
+        }
+        given = give(rows, known, wanted, seed)
+        require_same_in_any_order(given, rows, known, random.Random(seed), wanted=wanted, seed=seed)
+        known, split = given.splits, splits_of(given)
+        pools = {"a": ("a", of_a), "b": ("b", of_b), "c": ("cd", common)}
+        for name in ("test", "validation"):
+            held = Counter(row[0] for row, its in split.items() if its == name)
+            numbers = {
+                pool: getattr(one, name) - sum(held[source] for source in sources)
+                for pool, (sources, one) in pools.items()
+                if isinstance(getattr(one, name), int)
+            }
+            assert all(room >= 0 for room in numbers.values())
+            for number, group in enumerate(part):
+                row = f"{min(group)}:{batch}.{number}.0"
+                weights = Counter({pool: sum(group.get(one, 0) for one in its) for pool, (its, _) in pools.items()})
+                most = max(weights.values())
+                if split[row] == "train" and all(pool in numbers for pool in weights if weights[pool] == most):
+                    assert any(weights[pool] > room for pool, room in numbers.items()), "it would have fitted"
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 60), HELD_OUT, HELD_OUT, st.integers(0, 5))
+def test_a_source_more_and_its_sizes_move_no_row_of_another(
+    n_a: int, n_b: int, others: int, of_a: SplitSizes, of_b: SplitSizes, seed: int
+):
+    rows = {**singletons(n_a, "a:"), **singletons(others, "c:")}
+    alone = splits_of(give(rows, wanted=by_source(a=of_a), seed=seed))
+    for wanted in (by_source(a=of_a), by_source(a=of_a, b=of_b)):
+        among = splits_of(give({**rows, **singletons(n_b, "b:")}, wanted=wanted, seed=seed))
+        assert alone.items() <= among.items()
