@@ -1,30 +1,36 @@
 """C's reward as verl calls it: `reward.custom_reward_function.path=pkg://pipelines.rewards.compeer`.
 
 r is the sum of UnifiReward's five terms (papers.md §6), +1 or −1 each: three steps, the response, the format. A part is
-read from its tags, also where the whole is malformed. What repeats its group, or the supporter, is worth less
+read from its tags, also where the whole is malformed. What repeats its group, or the conversation, is worth less
 (`redundancy`); our reward manager gathers the outputs of a prompt for that. Judge and encoder are asked over HTTP.
 """
 
 import os
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
-from typing import Any, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from pipelines.rewards import services
-from pipelines.rewards.format import cer, section
+from pipelines.rewards.format import cer, cer_strict, section
 from pipelines.rewards.redundancy import Encode, Mode, decided_alone, redundancy, reweighted
 from pipelines.rewards.services import ENCODER, RewardFailed, case, dialogue, encoded, refuse_unknown
 from schemas.labels import MATCHING, PREFERENCES
 from schemas.reasoning import CER_STEPS, CER_TAGS
 
 Scores = dict[str, Any]
+# What the format is paid for: that nothing is missing (C), or our grammar (`format.cer_strict`).
+Form: TypeAlias = Literal["complete", "strict"]
+# Whose utterances before are H of C eq. 6: all, as printed, or the supporter's alone.
+History: TypeAlias = Literal["all", "supporter"]
 # `reward_kwargs` of a recipe: of which kind, or one of which names.
 SETTINGS = {
     "alpha": "a number",
     "beta": "a number",
     "mode": get_args(Mode),
+    "history": get_args(History),
+    "format": get_args(Form),
     "reweight": "true or false",
     "judge": "true or false",
 }
@@ -57,16 +63,16 @@ def parts(text: str) -> Parts:
     return Parts(tuple(section(text, step, CER_TAGS) for step in CER_STEPS), section(text, "answer", CER_TAGS))
 
 
-def terms(text: str, output: Parts, verdict: Mapping[str, Any] | None) -> Terms:
-    """The terms of an output with these parts, by the judge's verdict: `steps`, three booleans, and `preference`, one
-    of PREFERENCES. Raises RewardFailed for a verdict of another form.
+def terms(output: Parts, verdict: Mapping[str, Any] | None, form: float) -> Terms:
+    """The terms of an output with these parts: by the judge's verdict (`steps`, three booleans, and `preference`, one
+    of PREFERENCES), and `form`, ±1. Raises RewardFailed for a verdict of another form.
     """
     steps, preference = (None, None, None), None
     if verdict is not None:
         steps, preference = _read(verdict)
     step1, step2, step3 = (_sign(part, right) for part, right in zip(output.steps, steps, strict=True))
     response = _sign(output.response, None if preference is None else preference in MATCHING)
-    return Terms(step1, step2, step3, response, cer(text))
+    return Terms(step1, step2, step3, response, form)
 
 
 def _read(verdict: Mapping[str, Any]) -> tuple[Any, str]:
@@ -92,6 +98,7 @@ async def compute_score(
     extra_info: Mapping[str, Any],
     length: Callable[[str], int] = len,
     judge: bool = True,
+    format: Form = "complete",
     **kwargs: Any,
 ) -> Scores:
     """The reward of one output, before it is weighed against its group. Always the same keys.
@@ -101,12 +108,15 @@ async def compute_score(
         ground_truth: The reference: what the supporter said.
         length: Of a response: tokens, where our reward manager asks; characters by default.
         judge: Whether steps and response are judged; else what is there is 0, and the format alone counts.
+        format: What the term of that name is paid for: `complete`, as C says, that nothing is missing (`format.cer`);
+            `strict`, our grammar.
         kwargs: What verl hands over besides. Raises TypeError for a setting that there is not.
 
     Returns:
         `score` and its parts. The terms of a judgement that failed are 0 here, and `judge_ok` 0 says so:
         `group_scores` counts the mean of its siblings in its place. The judge stops a run in which too many fail.
-        `words` are the judge's.
+        No part of it are `strict`, 1 where the output holds to our grammar (`format.cer_strict`), else 0, and `words`,
+        the judge's.
 
     Raises RewardFailed where the judge cannot be asked, or gives no verdict of the form asked for.
     """
@@ -116,12 +126,15 @@ async def compute_score(
     if judge and any(output.judged.values()):
         judged = {"steps": list(output.steps), "response": output.response, "reference": ground_truth}
         verdict = await services.verdict("/compeer", {**case(extra_info), **judged})
-    five = terms(solution_str, output, verdict if judge and verdict["ok"] else None)
+    strict = cer_strict(solution_str)
+    form = cer(solution_str) if format == "complete" else 1.0 if strict else -1.0
+    five = terms(output, verdict if judge and verdict["ok"] else None, form)
     r = float(sum(five))
     return {
         "score": r,
         "r": r,
         **five._asdict(),
+        "strict": float(strict),
         "length": float(length(output.response or "")),
         "s_in": 0.0,
         "s_hi": 0.0,
@@ -140,8 +153,10 @@ async def group_scores(
     alpha: float = 0.5,
     beta: float = 5.0,
     mode: Mode = "paper",
+    history: History = "all",
     reweight: bool = True,
     judge: bool = True,  # noqa: ARG001 - `compute_score` has heeded it
+    format: Form = "complete",  # noqa: ARG001 - as well
 ) -> list[Scores]:
     """The rewards of the G outputs of a prompt, reweighted by their redundancy (C eq. 5–7).
 
@@ -154,6 +169,8 @@ async def group_scores(
         results: Of `compute_score`, [G].
         extra_info: Of the row.
         alpha, beta, mode: As in `redundancy.reweight`; β is in the unit of `length`.
+        history: Whose utterances before the outputs count for `s_hi`: `all`, the seeker's too (C eq. 6), or the
+            `supporter`'s.
         reweight: Whether it counts; if not, it is reported, and `score` stays r (C's ablations POR and UR).
 
     Returns:
@@ -162,10 +179,10 @@ async def group_scores(
     """
     read = [parts(output) for output in outputs]
     responses = [one.response or "" for one in read]
-    history = [turn["text"] for turn in dialogue(extra_info) if turn["role"] == "supporter"]
+    before = [turn["text"] for turn in dialogue(extra_info) if history == "all" or turn["role"] == history]
     lengths = dict(zip(responses, (result["length"] for result in results), strict=True))
-    encode = await _encoder([*responses, *history])
-    repeats = redundancy(responses, history, alpha, beta, encode=encode, length=lengths.__getitem__)
+    encode = await _encoder([*responses, *before])
+    repeats = redundancy(responses, before, alpha, beta, encode=encode, length=lengths.__getitem__)
     rewards = _rewards(results, read)
     scores = reweighted(rewards, repeats, mode) if reweight else np.asarray(rewards, np.float64)
     alone = float(decided_alone(rewards, scores.tolist()))

@@ -1,5 +1,5 @@
-"""What the form of an output is worth: M's graded reward (eq. 4–8), E's strict one (eq. 4), C's ±1; and the text of
-one section of it, which alone a judge or an encoder sees.
+"""What the form of an output is worth: M's graded reward (eq. 4–8), E's strict one (eq. 4), C's ±1 for completeness;
+and the text of one section of it, which alone a judge or an encoder sees.
 
 All read tags as `schemas.reasoning` does: a tag is exact, so ``<Answer>`` and ``<answer a=1>`` are ordinary text.
 The cost is linear in the length of the text, whatever stands in it.
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from schemas.reasoning import COE, ECOT, ECOT_TAGS, Cer, FormatError, Grammar, Tag, blank, each_tag
+from schemas.reasoning import CER, CER_TAGS, COE, ECOT, ECOT_TAGS, Cer, FormatError, Grammar, Tag, blank, each_tag
 
 _ANSWER = Grammar(("answer", ()))
 
@@ -85,12 +85,30 @@ def answer_alone(text: str) -> float:
 
 
 def cer(text: str) -> float:
-    """C's format term: +1 for three steps with their fields and a response, −1 for anything else."""
+    """C's format term, "format completeness": +1 where all three steps and the response are included, −1 where any is
+    missing.
+
+    One is included where its opening tag is followed by its closing tag, with text to see and no other tag between
+    them. Order, number and labels are the judge's business, and `cer_strict`'s.
+    """
+    opened: Tag | None = None
+    included: set[str] = set()
+    for tag in each_tag(text, CER_TAGS):
+        if opened is not None and tag.closing and tag.name == opened.name and not blank(text[opened.end : tag.start]):
+            included.add(tag.name)
+        opened = None if tag.closing else tag
+    return 1.0 if CER.sections <= included else -1.0
+
+
+def cer_strict(text: str) -> bool:
+    """Whether C's format is held to our grammar (papers.md §2): every element once and in order, nothing outside of
+    them, each step with its fields out of the closed sets and free text.
+    """
     try:
         Cer.parse(text)
     except (FormatError, ValidationError):
-        return -1.0
-    return 1.0
+        return False
+    return True
 
 
 def section(text: str, name: str, names: tuple[str, ...]) -> str | None:

@@ -1,4 +1,4 @@
-"""C's reweighting: an output is worth less for repeating its group, or the supporter (C eq. 5–7)."""
+"""C's reweighting: an output is worth less for repeating its group, or the conversation before it (C eq. 5–7)."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -48,7 +48,7 @@ def reweight(
     Args:
         rewards: r of each output, [G].
         outputs: The responses (what stands inside ``<answer>``), [G].
-        history: The turns of the supporter before: H, of any length.
+        history: The utterances before, H of eq. 6, of any length.
         alpha: α of eq. 7.
         beta: β of eq. 7, in the unit of `length`.
         encode: Texts to vectors [n, d]; default: counts of character pairs, which need no model.

@@ -97,8 +97,9 @@ def find_alarms(rollouts: pl.DataFrame, metrics: Mapping[int, Metrics]) -> list[
         means = mean_terms(rollouts)
         for name, curve in _shares(rollouts, means).items():
             alarms += _too_high(name, curve)
-        if "strict" in means and "r_format" in means:
-            alarms += _paid_for_nothing(means["strict"], means["r_format"])
+        for paid in ("r_format", "format"):  # M's, and C's
+            if "strict" in means and paid in means:
+                alarms += _paid_for_nothing(means["strict"], means[paid])
     return sorted(alarms, key=lambda alarm: (alarm.since, alarm.name))
 
 
@@ -177,7 +178,9 @@ def _too_high(name: str, curve: Curve) -> Iterator[Alarm]:
 
 
 def _paid_for_nothing(strict: Curve, form: Curve) -> Iterator[Alarm]:
-    """M's format reward pays for empty sections: the strict share falls, and the reward does not."""
+    """M's format reward pays for empty sections, C's for labels that there are not: the strict share falls, and the
+    reward does not.
+    """
     well, paid = smooth(strict), smooth(form)
     steps = [step for step in well if step in paid]
     if not steps:
@@ -191,7 +194,8 @@ def _paid_for_nothing(strict: Curve, form: Curve) -> Iterator[Alarm]:
             f"the format reward rises to {paid[last]:.2f}, and the share of outputs in good form falls to "
             f"{well[last]:.0%}",
             {"strict_first": well[first], "strict": well[last], "format_first": paid[first], "format": paid[last]},
-            "it pays for empty or misplaced sections: stop at the checkpoint before, or train on the answer's reward",
+            "it pays for empty or misplaced sections, C's for labels that there are not: stop at a checkpoint before, "
+            "or train on the answer's reward (M), or with format=strict (C)",
         )
 
 

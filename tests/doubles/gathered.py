@@ -30,8 +30,8 @@ from pipelines.train.tiny import make_tokenizer
 
 ANSWERS = ["我在听。", "我在听，您慢慢说。", "先去睡一觉吧。"]
 OUTPUTS = [f"<answer>{text}</answer>" for text in ANSWERS]
-HISTORY = ["我在听。"]
-DIALOGUE = [{"role": "supporter", "text": HISTORY[0]}, {"role": "seeker", "text": "睡不着。"}]
+HISTORY = ["我在听。", "睡不着。"]
+DIALOGUE = [{"role": "supporter", "text": HISTORY[0]}, {"role": "seeker", "text": HISTORY[1]}]
 GROUP, VALIDATION, SECONDS = 3, 2, 4.0
 OF_NUMBERS = """
 import math

@@ -95,7 +95,7 @@ def test_the_reward_that_reached_the_advantage_is_that_of_the_equations(
             responses = [parts(row["output"]).response or "" for row in group]
             lengths = dict(zip(responses, (one["length"] for one in terms), strict=True))
             dialogue = rows[group[0]["scored"]["row_id"]]["extra_info"]["dialogue"]
-            history = [turn["text"] for turn in dialogue if turn["role"] == "supporter"]
+            history = [turn["text"] for turn in dialogue]
             expected = reweight(r, responses, history, length=lengths.__getitem__)
             assert [row["score"] for row in group] == pytest.approx(expected.tolist(), abs=1e-5)
             weighed += expected.tolist() != pytest.approx(r)

@@ -10,7 +10,7 @@ from pipelines.rewards.redundancy import reweight
 from pipelines.settings import ROOT
 
 # As tests/doubles/gathered.py has them.
-ANSWERS, HISTORY = ["我在听。", "我在听，您慢慢说。", ""], ["我在听。"]
+ANSWERS, HISTORY = ["我在听。", "我在听，您慢慢说。", ""], ["我在听。", "睡不着。"]
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("training")]
 

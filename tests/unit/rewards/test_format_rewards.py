@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.rewards.format import answer_alone, cer, coe, ecot, section
+from pipelines.rewards.format import answer_alone, cer, cer_strict, coe, ecot, section
 from schemas.reasoning import COE_TAGS, ECOT_TAGS, Coe, Ecot
 
 WELL = Ecot(situation="失眠", motivation="想被理解", strategy="先共情", answer="您辛苦了。").render()
@@ -82,7 +82,7 @@ def test_the_parts_are_shares(pieces):
     assert not found.ordered or found.r_order == 1
 
 
-def test_the_coe_and_cer_formats_are_kept_or_not():
+def test_the_coe_format_and_the_grammar_of_cer_are_kept_or_not():
     kept = {COE_WELL, "\n" + COE_WELL.replace("<L2>", " <L2>\n"), COE_WELL.replace("您辛苦了。", "<b>您</b>辛苦了 <3")}
     broken = (
         "", COE_WELL + COE_WELL, WELL, COE_WELL + "再见", "好的，" + COE_WELL, COE_WELL.replace("</L4>", ""),
@@ -94,7 +94,27 @@ def test_the_coe_and_cer_formats_are_kept_or_not():
         "", COE_WELL, CER_WELL.replace("强度：3", "强度：6"), CER_WELL * 2, CER_WELL.replace("委屈；", "委屈\n；"),
         CER_WELL.replace("<emotion>", "").replace("</emotion>", ""), CER_WELL.replace("他反复说起这件事", "", 1),
     )  # fmt: skip
-    assert {text: cer(text) for text in (CER_WELL, *wrong)} == {CER_WELL: 1} | dict.fromkeys(wrong, -1)
+    assert {text: cer_strict(text) for text in (CER_WELL, *wrong)} == {CER_WELL: True} | dict.fromkeys(wrong, False)
+
+
+def test_a_cer_output_is_complete_where_every_part_is_there_and_closed():
+    """C's "format completeness": what is wrong in a step, or in their order, is the judge's to punish."""
+    parts = {name: element(name) for name in ("history", "emotion", "strategy", "answer")}
+    whole = "".join(parts.values())
+    complete = (
+        CER_WELL, CER_WELL * 2, whole, "".join(reversed(parts.values())), whole.replace("字", "<b>字"),
+        whole.replace("<history>", "<history>字<history>"), whole + "</answer>", "<strategy>" + whole,
+        whole.replace("字", " 字\n"), whole.replace("<answer>", "<answer>字</answer><answer>"),
+    )  # fmt: skip
+    incomplete = (
+        "", *(whole.replace(one, "") for one in parts.values()),
+        *(whole.replace(one, element(name, "")) for name, one in parts.items()),
+        *(whole.replace(f"</{name}>", "") for name in parts), *(whole.replace(f"<{name}>", "") for name in parts),
+        whole.upper(), whole.replace("<answer>", '<answer id="1">'), whole.replace("</answer>", "<history></answer>"),
+        "<history><emotion>字</emotion></history>" + parts["strategy"] + parts["answer"],
+    )  # fmt: skip
+    assert {text: cer(text) for text in complete} == dict.fromkeys(complete, 1)
+    assert {text: cer(text) for text in incomplete} == dict.fromkeys(incomplete, -1)
 
 
 @given(st.text(alphabet="<>/L1234empathy_thinkanswer字 \n", max_size=200))
@@ -102,6 +122,7 @@ def test_no_text_is_too_odd(text):
     assert 0 <= ecot(text).r_format <= 1
     assert coe(text) in (0, 1)
     assert cer(text) in (-1, 1)
+    assert not cer_strict(text) or cer(text) == 1
 
 
 UNSEEN = {
@@ -118,7 +139,8 @@ def test_what_nobody_sees_is_no_text():
         assert coe(COE_WELL.replace("失去", unseen)) == coe(COE_WELL.replace("您辛苦了。", unseen)) == 0, name
         assert answer_alone(element("answer", unseen)) == 0, name
         for said in ("他反复说起这件事", "委屈", "那天发生了什么？"):
-            assert cer(CER_WELL.replace(said, unseen, 1)) == -1, name
+            assert not cer_strict(CER_WELL.replace(said, unseen, 1)), name
+        assert cer(CER_WELL.replace("那天发生了什么？", unseen)) == -1, name
         assert section(element("answer", unseen), "answer", COE_TAGS) is None, name
         assert coe(COE_WELL.replace("失去", f"{unseen}失去{unseen}")) == 1, name
 

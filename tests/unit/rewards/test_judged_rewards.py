@@ -36,7 +36,19 @@ MINDCHAT_KEYS = {
     *("fluency", "empathy", "support"),
 }
 TERMS = ("step1", "step2", "step3", "response", "format")
-COMPEER_KEYS = {"score", "r", *TERMS, "length", "s_in", "s_hi", "tau", "redundancy_alone", "judge_ok", "words"}
+COMPEER_KEYS = {
+    "score",
+    "r",
+    *TERMS,
+    "strict",
+    "length",
+    "s_in",
+    "s_hi",
+    "tau",
+    "redundancy_alone",
+    "judge_ok",
+    "words",
+}
 
 
 def scored(
@@ -222,7 +234,7 @@ group = st.lists(st.tuples(responses, st.integers(-5, 5).map(float)), min_size=1
 
 @given(group, st.lists(responses, max_size=3), st.sampled_from(["paper", "shift"]), st.floats(0, 2), st.floats(0, 9))
 def test_the_scores_of_a_group_are_its_reweighted_rewards(members, history, mode, alpha, beta):
-    row = {**ROW, "dialogue": [{"role": "supporter", "text": text} for text in history] + ROW["dialogue"][:1]}
+    row = {**ROW, "dialogue": [{"role": "seeker", "text": text} for text in history]}
     outputs = [f"x<answer>{text}</answer>" for text, _ in members]
     results = [result(r, text) for text, r in members]
     found = asyncio.run(compeer.group_scores(outputs, results, extra_info=row, alpha=alpha, beta=beta, mode=mode))
@@ -253,8 +265,8 @@ def weighed_by(vectors: Any) -> tuple[list[dict[str, Any]], list[Any]]:
 
 def test_a_broken_encoder_makes_no_group_that_is_like_nothing():
     for vectors, said in (
-        ([[math.nan, 0.0]] * 3, "no number"),
-        ([[math.inf, 0.0]] * 3, "no number"),
+        ([[math.nan, 0.0]] * 5, "no number"),
+        ([[math.inf, 0.0]] * 5, "no number"),
         ([[1.0, 0.0]] * 2, "one vector for each text"),
         (None, "one vector for each text"),
     ):
@@ -267,7 +279,8 @@ def test_the_encoder_of_the_recipe_says_what_is_alike():
         return {"vectors": [[1.0, 0.0] if text in "甲乙" else [0.0, 1.0] for text in question["texts"]]}
 
     found, questions = weighed_by(vectors)
-    assert questions == [("/embed", {"texts": ["甲", "乙", "我在听，您慢慢说。"], "kind": "answer"})]
+    before = [turn["text"] for turn in ROW["dialogue"]]
+    assert questions == [("/embed", {"texts": ["甲", "乙", *before], "kind": "answer"})]
     assert [(one["s_in"], one["s_hi"]) for one in found] == [(0.5, 0.0), (0.5, 0.0), (0.0, 0.0)]
 
 

@@ -81,6 +81,8 @@ def test_a_format_reward_that_pays_for_empty_sections_raises_an_alarm():
     [alarm] = alarms_of(of_terms(strict=strict, r_format=paid)).values()
     assert alarm.name == "strict"
     assert (alarm.figures["strict_first"], alarm.figures["strict"]) == (pytest.approx(0.8), pytest.approx(0.3))
+    [alarm] = alarms_of(of_terms(strict=strict, format=turning(0.0, 0.9))).values()  # C's, from −1 to 1
+    assert (alarm.name, alarm.figures["format"]) == ("strict", pytest.approx(0.9))
     falls_too = of_terms(strict=strict, r_format=turning(0.7, 0.4))
     assert alarms_of(falls_too) == {}, "it pays for nothing"
 
