@@ -111,7 +111,7 @@ class Sample(Table):
 class ChatSet(Sample):
     """A set of chat messages to learn from."""
 
-    messages = dy.List(MESSAGE, min_length=2, description="the chat; every assistant turn is trained", metadata=PRIVATE)
+    messages = dy.List(MESSAGE, min_length=2, description="the chat; what is learnt ends it", metadata=PRIVATE)
 
 
 class SftCoe(ChatSet):
@@ -119,7 +119,7 @@ class SftCoe(ChatSet):
 
 
 class SftCer(ChatSet):
-    """C: the warm start on CER chains judged right. The history is one user turn, for it is not trained."""
+    """C: the warm start on CER chains judged right, behind the prompts of `grpo_cer`: only the last reply is learnt."""
 
 
 class RmProcess(ChatSet):
@@ -131,7 +131,7 @@ class RmOutcome(ChatSet):
 
 
 class RmUnified(ChatSet):
-    """C: UnifiReward, verdicts on steps and response over several turns."""
+    """C: UnifiReward, verdicts on steps and response over several turns, each of which is learnt."""
 
 
 class RmTriplets(Sample):

@@ -276,8 +276,8 @@ def _each_once(planned: Sequence[Planned]) -> list[Run]:
 def _plan(home: Path, experiment: Experiment, rewards: Rewards, compared: Compared, seed: int) -> Planned:
     trained, ablation = compared.trained, load_recipe(compared.recipe).ablation(compared.ablation)
     start = None
-    if trained.starts is not None and not ablation.scratch:
-        warm = Compared(recipe=trained.starts, ablation=ablation.start)
+    if (first := trained.start(ablation)) is not None:
+        warm = Compared(recipe=first, ablation=ablation.start)
         start = _prepare(home, experiment, rewards, warm, seed, None)
     return Planned(compared, start, _prepare(home, experiment, rewards, compared, seed, start))
 

@@ -1,7 +1,7 @@
 """A run of a recipe on a release: its name, its rows, what it starts from, and whom it asks."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
@@ -71,7 +71,8 @@ def prepare(
         ablation: Of the recipe; empty: the paper's own set-up.
         release: Of the home.
         name: Of the run; default: recipe, ablation, preset and release.
-        start: The run whose model this one starts from; default: the run of `Recipe.starts` on the same release.
+        start: The run whose model this one starts from, of its recipe or of one of `Recipe.starts`; default: the run of
+            `Recipe.start` on the same release.
         encoder: The run whose encoder the reward asks; default: that of `ENCODER` on the same release.
         provider: Who judges. A `gpu` run that is judged has to name it. `none`, the default of `cpu_smoke`: nobody; the
             reward is what needs no judge, format and redundancy.
@@ -116,7 +117,7 @@ def prepare(
     details: dict[str, Any] = {"ablation": ablation, "most_rows": most_rows}
     services: dict[Service, list[str]] = {}
     if "encoder" in recipe.services or encoder:
-        encoder_folder = _model(home, encoder or f"{ENCODER}-{preset}-{released.name}", ENCODER, "--encoder")
+        encoder_folder = _model(home, encoder or f"{ENCODER}-{preset}-{released.name}", (ENCODER,), "--encoder")
         services["encoder"] = [str(PYTHON), "-m", "pipelines.train.encoder", str(encoder_folder)]
         details["encoder"] = str(encoder_folder.relative_to(home))
     judge = _judge(recipe, chosen, preset, provider, budget, rewards or Rewards())
@@ -257,11 +258,12 @@ def _start(
 ) -> Path | None:
     """The model to start from; None: the recipe's own, or a tiny one."""
     if start is not None:
-        return _model(home, start, recipe.starts or recipe.name, "--start")
-    if recipe.starts is None or ablation.scratch:
+        return _model(home, start, (*recipe.starts, recipe.name), "--start")
+    first = recipe.start(ablation)
+    if first is None:
         return None
-    run = "-".join(filter(None, (recipe.starts, ablation.start, preset, release.name)))
-    return _model(home, run, recipe.starts, "--start")
+    run = "-".join(filter(None, (first, ablation.start, preset, release.name)))
+    return _model(home, run, (first,), "--start")
 
 
 def _learnt_of(home: Path, release: Release, models: Iterable[Path]) -> list[str]:
@@ -274,15 +276,17 @@ def _learnt_of(home: Path, release: Release, models: Iterable[Path]) -> list[str
     return sorted({release.name}.union(*map(learnt_releases, runs)))
 
 
-def _model(home: Path, run: str, recipe: str, option: str) -> Path:
-    """The model of a run of a recipe that has ended."""
+def _model(home: Path, run: str, recipes: Sequence[str], option: str) -> Path:
+    """The model of a run of one of some recipes that has ended."""
     folder = Home(home).training / run
     if not (folder / MODEL).is_dir():
         raise RequestError(
             f"there is no run {run} that has come to its end",
             where=folder / MODEL,
-            hint=f"gongqing train {recipe} first, or name a run with {option}",
+            hint=f"gongqing train {recipes[0]} first, or name a run with {option}",
         )
-    if (was := read_note(folder)["recipe"]) != recipe:
-        raise RequestError(f"{run} is a run of {was}, and not of {recipe}", where=option, hint="name another run")
+    if (was := read_note(folder)["recipe"]) not in recipes:
+        wanted = " or ".join(recipes)
+        hint = f"name a run of {wanted}, or leave {option} out"
+        raise RequestError(f"{run} is a run of {was}, and not of {wanted}", where=option, hint=hint)
     return folder / MODEL

@@ -64,9 +64,10 @@ class Recipe(_Layers):
     """A recipe. `rows` is the set of a release that it trains on, `variants` which of them by C's rewriting (all by
     default), where its ablation does not say; one of those may have no rows.
 
-    Of GRPO, `reward` is a module of `pipelines.rewards`, `services` what that asks, and `starts` the recipe whose model
-    it starts from. `form` is what the tiny model of `cpu_smoke` knows already. `implied` is what verl makes of `paper`,
-    or has by default, where the paper says it too: it is compared, and never set.
+    Of GRPO, `reward` is a module of `pipelines.rewards`, and `services` what that asks. `starts` are the recipes whose
+    models it may start from, besides its own: where no run is named it starts from the first of them, with `scratch`
+    from the base model. `form` is what the tiny model of `cpu_smoke` knows already. `implied` is what verl makes of
+    `paper`, or has by default, where the paper says it too: it is compared, and never set.
     """
 
     name: str
@@ -76,7 +77,8 @@ class Recipe(_Layers):
     variants: tuple[str, ...] = ()
     reward: str = ""
     services: tuple[Service, ...] = ()
-    starts: str | None = None
+    starts: tuple[str, ...] = ()
+    scratch: bool = False
     form: Literal["ecot", "coe", "cer"] | None = None
     paper: Overrides = Field(default_factory=dict)
     implied: Overrides = Field(default_factory=dict)
@@ -89,6 +91,10 @@ class Recipe(_Layers):
         if name not in self.ablations:
             raise UnknownName(f"ablation of {self.name}", name, self.ablations)
         return self.ablations[name]
+
+    def start(self, ablation: Ablation) -> str | None:
+        """The recipe whose model it starts from where no run is named; None: from the base model."""
+        return self.starts[0] if self.starts and not (self.scratch or ablation.scratch) else None
 
 
 def recipe_names() -> tuple[str, ...]:

@@ -146,7 +146,7 @@ def find_differences(recipe: Recipe, config: Mapping[str, Any]) -> list[Differen
     the recipe sets (`paper`), and what the trainer makes of it or has by default (`implied`).
 
     A model of a run of ours counts as what that run, or the first before it, has started from: E's policy starts from
-    its warm start, as in the paper.
+    its warm start, as in the paper. C's starts from the base model there.
     """
     differences = []
     for written, paper in (recipe.paper | recipe.implied).items():
@@ -154,7 +154,7 @@ def find_differences(recipe: Recipe, config: Mapping[str, Any]) -> list[Differen
         here: Any = config
         for part in key.split("."):
             here = here.get(part) if isinstance(here, Mapping) else None
-        if key == TRAINERS[recipe.trainer].model and isinstance(here, str):
+        if key == TRAINERS[recipe.trainer].model and isinstance(here, str) and not recipe.scratch:
             here = _base_model(here)
         if as_number(here) != as_number(paper):
             differences.append(Difference(key, paper, here))

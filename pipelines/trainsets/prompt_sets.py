@@ -3,7 +3,7 @@
 verl hands the reward neither the prompt nor the dialogue, so both stand in `extra_info`, with every reference.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,14 @@ def cer_prompts(turns: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | N
         system, reference = cer_system_prompt(row["lang"]), Reference(row["reference"], row_id, 1.0)
         prompts.add(row_id, row, system, row["history"], [row["reference"]], reference)
     return prompts.result()
+
+
+def chat_prompt(system: Prompt, dialogue: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """What a policy is asked, in reinforcement and in the warm start before it: the system prompt, and the turns of a
+    dialogue (`role`, `text`) as messages (`role`, `content`), the seeker's as the user's.
+    """
+    turns = ({"role": _CHAT_ROLE[turn["role"]], "content": turn["text"]} for turn in dialogue)
+    return [{"role": "system", "content": system.text}, *turns]
 
 
 def coe_system_prompt() -> Prompt:
@@ -138,10 +146,7 @@ class _PromptRows:
         exclusion = self.eligibility.unfit(row_id, row | ({"risk": []} if self.allow_risk else {}))
         if exclusion is not None:
             return self.drop(row_id, *exclusion)
-        prompt = [
-            {"role": "system", "content": system.text},
-            *({"role": _CHAT_ROLE[turn["role"]], "content": turn["text"]} for turn in dialogue),
-        ]
+        prompt = chat_prompt(system, dialogue)
         length, limit = self.ruler.length(prompt), self.ruler.limit(self.max_tokens, row["lang"])
         if length > limit:
             return self.drop(row_id, "overlong_prompt", f"{length} {self.ruler.unit}, at most {limit}")

@@ -1,11 +1,10 @@
 """The warm starts of policies before their reinforcement: `sft_coe` (E) and `sft_cer` (C).
 
-Under the system prompts of `grpo_coe` and `grpo_cer`, so that a policy is asked as it was taught. Training rows alone:
-a chain imitates (DESIGN §2.8).
+Behind the prompts of `grpo_coe` and `grpo_cer`, message by message, so that a policy is asked as it was taught.
+Training rows alone: a chain imitates (DESIGN §2.8).
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -14,18 +13,11 @@ from pipelines.llm.tasks import Result, rows
 from pipelines.rewrite.scripts import label_id
 from pipelines.split.eligible import Eligibility
 from pipelines.trainsets.labelled import Labelled, labelled
-from pipelines.trainsets.prompt_sets import cer_system_prompt, coe_system_prompt
+from pipelines.trainsets.prompt_sets import cer_system_prompt, chat_prompt, coe_system_prompt
 from schemas.dropped import Lost, Row, dropped
 from schemas.labels import MATCHING
-from schemas.reasoning import Coe, Lang
+from schemas.reasoning import Coe, Reasoning
 from schemas.training import SftCer, SftCoe
-
-_SPEAKERS: dict[Lang, dict[str, str]] = {
-    "zh": {"seeker": "求助者：", "supporter": "支持者："},
-    "en": {"seeker": "Seeker: ", "supporter": "Supporter: "},
-}
-_ROLES = {mark: role for marks in _SPEAKERS.values() for role, mark in marks.items()}
-_SPOKEN = re.compile(rf"^(?:{'|'.join(_ROLES)})", re.MULTILINE)
 
 
 def coe_samples(chains: pl.DataFrame, posts: pl.DataFrame, splits: pl.DataFrame) -> Result:
@@ -41,7 +33,7 @@ def coe_samples(chains: pl.DataFrame, posts: pl.DataFrame, splits: pl.DataFrame)
     """
     eligibility = Eligibility(splits)
     post_of = {row["post_id"]: row for row in posts.iter_rows(named=True)}
-    system = coe_system_prompt().text
+    system = coe_system_prompt()
     kept: list[Row] = []
     lost: list[Lost] = []
     for chain in chains.iter_rows(named=True):
@@ -52,7 +44,8 @@ def coe_samples(chains: pl.DataFrame, posts: pl.DataFrame, splits: pl.DataFrame)
         if (exclusion := eligibility.exclusion_reason(row_id, post)) is not None:
             lost.append(Lost("post", row_id, *exclusion))
             continue
-        answer = Coe(**{name: chain[name] for name in Coe.model_fields}).render()
+        prompt = chat_prompt(system, [{"role": "seeker", "text": post["text"]}])
+        answer = Coe(**{name: chain[name] for name in Coe.model_fields})
         kept.append(
             {
                 "row_id": f"{row_id}/sft_coe",
@@ -61,7 +54,7 @@ def coe_samples(chains: pl.DataFrame, posts: pl.DataFrame, splits: pl.DataFrame)
                 "split": "train",
                 "variant": "none",
                 "providers": [chain["provider"]],
-                "messages": _messages(system, post["text"], answer),
+                "messages": [*prompt, _reply(answer)],
             }
         )
     return rows(SftCoe, kept), dropped("sft_coe", lost)
@@ -71,8 +64,8 @@ def cer_samples(candidates: pl.DataFrame, labels: Sequence[Labelled], lost: Sequ
     """C: a round, and a candidate whose three steps people judged right and whose response matches the reference.
 
     Without labels there is none: a chain that nobody vouches for is dropped, since what a policy imitates is what it
-    will think; training without people is reinforcement from the start (`grpo_cer`). The history is one user turn,
-    since every assistant turn of a sample is trained (verl), and the replies of the source are not in the format.
+    will think; training without people is reinforcement from the start (`grpo_cer`). Of the chat the last reply alone
+    is to be learnt: those of the source, before it, are not in the format.
 
     Takes rows of `cer_candidates`, and what `labelled` gives, rewritten candidates among it.
 
@@ -93,38 +86,14 @@ def cer_samples(candidates: pl.DataFrame, labels: Sequence[Labelled], lost: Sequ
         elif one.preference not in MATCHING:
             out.append(Lost("candidate", one.row_id, "not_preferred", one.preference))
         else:
-            lang = one.candidate.lang
-            history = transcript(one.history, lang)
-            messages = _messages(cer_system_prompt(lang).text, history, one.candidate.render())
+            prompt = chat_prompt(cer_system_prompt(one.candidate.lang), one.history)
+            messages = [*prompt, _reply(one.candidate)]
             kept.append({"row_id": f"{one.row_id}/sft_cer", "messages": messages, **one.columns()})
     return rows(SftCer, kept), dropped("sft_cer", out)
 
 
-def transcript(history: Sequence[Mapping[str, str]], lang: Lang) -> str:
-    """A history as one text: the seeker's turn where it is the only one, else a line a turn behind its speaker."""
-    if len(history) == 1:
-        return history[0]["text"]
-    return "\n".join(_SPEAKERS[lang][turn["role"]] + turn["text"] for turn in history)
-
-
-def turns(text: str) -> list[dict[str, str]]:
-    """The turns of a `transcript` (`role`, `text`): one of the seeker where it names no speaker."""
-    marks = [*_SPOKEN.finditer(text)]
-    ends = [*(mark.start() for mark in marks[1:]), len(text)]
-    if not marks or marks[0].start():
-        return [{"role": "seeker", "text": text}]
-    return [
-        {"role": _ROLES[mark[0]], "text": text[mark.end() : end].removesuffix("\n")}
-        for mark, end in zip(marks, ends, strict=True)
-    ]
-
-
-def _messages(system: str, user: str, answer: str) -> list[dict[str, str]]:
-    return [
-        {"role": "system", "content": system},
-        {"role": "user", "content": user},
-        {"role": "assistant", "content": answer},
-    ]
+def _reply(record: Reasoning) -> dict[str, str]:
+    return {"role": "assistant", "content": record.render()}
 
 
 @stage("sft_coe", group="training", units={"sft_coe": {"post": ("coe_chains",)}})

@@ -22,6 +22,13 @@ from pipelines.train.runs import LOCK
 from pipelines.train.services import PYTHON
 
 QUIET = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+# As Qwen3's own: a message alone has no block of thoughts, and the generation prompt ends in an empty one.
+BLOCK_IN_PROMPT_ALONE = (
+    "{%- for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' }}"
+    "{{ message['content'] + '<|im_end|>\\n' }}{%- endfor %}"
+    "{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}"
+    "{%- if not enable_thinking %}{{ '<think>\\n\\n</think>\\n\\n' }}{%- endif %}{%- endif %}"
+)
 
 
 def require_train_env() -> None:

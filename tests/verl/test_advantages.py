@@ -1,10 +1,15 @@
-"""verl's GRPO advantages are eq. 1 by hand, on rewards of every kind."""
+"""verl's GRPO is the papers' by hand: advantages (eq. 1) on rewards of every kind, the loss (eq. 2) on outputs of
+different lengths.
+"""
 
 import random
 import statistics
+from math import log
 
 import pytest
 from train_env import script_result
+
+from pipelines.train.recipe import build_overrides, load_recipe
 
 pytestmark = [pytest.mark.xdist_group("training"), pytest.mark.timeout(300)]
 
@@ -84,3 +89,66 @@ def test_the_advantages_are_those_of_eq_1_and_a_group_of_equal_rewards_teaches_n
         assert group not in equal or found == [0] * 4
     apart = [group for group, _ in advantages if len(set(group)) > 1]
     assert max(map(tolerance, apart)) < 1e-3, "where rewards differ at all, rounding hides nothing"
+
+
+# --- eq. 2: 1/G Σ_i of the clipped ratio of output i, times its advantage, and of the KL term
+
+AGGREGATION = "actor_rollout_ref.actor.loss_agg_mode"
+CLIP, BETA = 0.2, 0.001
+RATIOS = [[1.5, 0.5], [1.0, 1.1, 0.7, 1.3, 0.9]]  # π/π_old of each token of two outputs
+REFERENCE = [[0.5, 2.0], [1.0, 1.0, 4.0, 0.25, 1.0]]  # π_ref/π
+ADVANTAGES = [1.0, -1.0]
+
+LOSSES = """
+import contextlib, json, sys
+with contextlib.redirect_stdout(sys.stderr):
+    import torch
+    from verl.trainer.ppo.core_algos import agg_loss, get_policy_loss_fn, kl_penalty
+    from verl.workers.config import ActorConfig
+    given = json.load(sys.stdin)
+    padded = lambda rows, pad: torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], True, pad)
+    ratio, reference = padded(given["ratios"], 9.0), padded(given["reference"], 9.0)
+    mask = padded([[1.0] * len(row) for row in given["ratios"]], 0.0)
+    advantages = torch.tensor(given["advantages"])[:, None] * mask
+    config = ActorConfig(strategy="fsdp2", rollout_n=2, clip_ratio=given["clip"], ppo_micro_batch_size_per_gpu=1)
+    zeros = torch.zeros_like(ratio)
+
+    def loss(mode, rows, **whole):
+        config.global_batch_info.update(whole)
+        old, new = zeros[rows], ratio[rows].log()
+        policy, _ = get_policy_loss_fn("vanilla")(old, new, advantages[rows], mask[rows], mode, config)
+        kl = kl_penalty(zeros[rows], reference[rows].log(), "low_var_kl")
+        return float(policy + given["beta"] * agg_loss(kl, mask[rows], mode, **whole))
+
+    tokens = int(mask.sum())
+    losses = {mode: loss(mode, slice(0, 2)) for mode in ("seq-mean-token-mean", "token-mean")}
+    apart = {mode: sum(loss(mode, slice(at, at + 1), global_batch_size=2, batch_num_tokens=tokens) for at in (0, 1))
+             for mode in losses}
+print(json.dumps([losses, apart]))
+"""
+
+
+def worth(ratio: float, reference: float, advantage: float) -> float:
+    """What a token adds to the objective: min(ratio A, clip(ratio) A) − β (π_ref/π − ln(π_ref/π) − 1)."""
+    clipped = min(max(ratio, 1 - CLIP), 1 + CLIP)
+    return min(ratio * advantage, clipped * advantage) - BETA * (reference - log(reference) - 1)
+
+
+def test_the_loss_is_eq_2_each_output_counting_once_however_long_and_in_batches_of_any_size():
+    outputs = [
+        [worth(ratio, reference, advantage) for ratio, reference in zip(ratios, references, strict=True)]
+        for ratios, references, advantage in zip(RATIOS, REFERENCE, ADVANTAGES, strict=True)
+    ]
+    assert statistics.fmean(outputs[0]) == pytest.approx((1.2 + 0.5) / 2 - BETA / 4)
+    expected = {
+        "seq-mean-token-mean": -statistics.fmean(statistics.fmean(output) for output in outputs),
+        "token-mean": -statistics.fmean(token for output in outputs for token in output),
+    }
+    assert abs(expected["seq-mean-token-mean"] - expected["token-mean"]) > 0.1, "else little is shown"
+    given = {"ratios": RATIOS, "reference": REFERENCE, "advantages": ADVANTAGES, "clip": CLIP, "beta": BETA}
+    whole, apart = script_result(LOSSES, stdin=given)
+    assert whole == pytest.approx(expected, abs=1e-6)
+    assert apart == pytest.approx(expected, abs=1e-6)
+    for name in ("mindchat_ecot", "empathy_coe", "compeer_cer"):
+        recipe = load_recipe(name)
+        assert recipe.paper[AGGREGATION] == build_overrides(recipe, "gpu")[AGGREGATION] == "seq-mean-token-mean"

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from train_env import ROWS, SAVED, SEED, STEPS, Trained, script_result
+from train_env import BLOCK_IN_PROMPT_ALONE, ROWS, SAVED, SEED, STEPS, Trained, script_result
 
 from pipelines.errors import RequestError, UnknownName, UnreadableFile
 from pipelines.settings import Rewards
@@ -238,13 +238,6 @@ for template in (tokens.chat_template, json.load(sys.stdin)):
         })
 print(json.dumps(learnt, ensure_ascii=False))
 """
-# As Qwen3's own: a message alone has no block of thoughts, and the generation prompt ends in an empty one.
-BLOCK_IN_PROMPT_ALONE = (
-    "{%- for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' }}"
-    "{{ message['content'] + '<|im_end|>\\n' }}{%- endfor %}"
-    "{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}"
-    "{%- if not enable_thinking %}{{ '<think>\\n\\n</think>\\n\\n' }}{%- endif %}{%- endif %}"
-)
 
 
 @pytest.mark.timeout(1500)

@@ -1,6 +1,8 @@
 """What a run is made of before it starts: rows, ablations, what it starts from, whom it asks."""
 
 import json
+import re
+import shutil
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,9 @@ from pipelines.settings import Rewards
 from pipelines.train.launch import Run, secret_variables, share_gpus
 from pipelines.train.prepare import _files, find_release, prepare
 from pipelines.train.recipe import load_recipe, recipe_names
-from pipelines.train.runs import MODEL, NOTE
+from pipelines.train.runs import MODEL, NOTE, START
 from pipelines.train.trainers import TRAINERS
+from tools.recipes import PAGE, with_table
 
 pytestmark = pytest.mark.xdist_group("training")  # the home is made there
 
@@ -41,10 +44,34 @@ def test_a_policy_starts_from_its_warm_start_on_the_same_release(training_home: 
     start = training_home / "training" / "empathy_sft-gpu-v1" / MODEL
     assert run.overrides["actor_rollout_ref.model.path"] == str(start)
     assert run.details["encoder"] == f"training/empathy_encoder-gpu-v1/{MODEL}"
-    with pytest.raises(RequestError, match="is a run of empathy_encoder, and not of empathy_sft"):
-        run_of(training_home, "empathy_coe", start="empathy_encoder-gpu-v1")
     with pytest.raises(RequestError, match="is a run of empathy_sft, and not of empathy_encoder"):
         run_of(training_home, "empathy_coe", encoder="empathy_sft-gpu-v1")
+
+
+def test_every_recipe_starts_from_the_runs_that_the_table_names_and_from_no_other(training_home: Path, tmp_path: Path):
+    """`empathy_encoder` and `unifireward` among the others: an encoder or a judge is no start of a policy."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == with_table(page), "run: python -m tools.recipes"
+    lines = re.findall(r"^\| `(\w+)` \| .* \| (.+?) \| (.+?) \|$", page, re.MULTILINE)
+    taken = {recipe: (first, re.findall(r"`(\w+)`", starts)) for recipe, first, starts in lines}
+    assert [*taken] == list(recipe_names())
+    assert taken["compeer_cer"] == ("Qwen/Qwen2.5-VL-7B-Instruct", ["compeer_sft", "compeer_cer"])
+    shutil.copytree(training_home / "releases", tmp_path / "releases")
+    make_ended(tmp_path, *(f"{name}-cpu_smoke-v1" for name in recipe_names()))
+    for name, (first, starts) in taken.items():
+        key = TRAINERS[load_recipe(name).trainer].model
+        model = {start: str(tmp_path / "training" / f"{start}-cpu_smoke-v1" / MODEL) for start in recipe_names()}
+        for start in recipe_names():
+            named = {"start": f"{start}-cpu_smoke-v1", "name": "started"}
+            if start in starts:
+                assert run_of(tmp_path, name, "cpu_smoke", **named).overrides[key] == model[start]
+                continue
+            with pytest.raises(RequestError, match=f"is a run of {start}, and not of {' or '.join(starts)}") as error:
+                run_of(tmp_path, name, "cpu_smoke", **named)
+            assert error.value.hint == f"name a run of {' or '.join(starts)}, or leave --start out"
+        itself = run_of(tmp_path, name, "cpu_smoke", name="itself")
+        [warm] = re.findall(r"^the model of `(\w+)`$", first) or [None]
+        assert itself.overrides[key] == (model[warm] if warm else str(itself.folder / START))
 
 
 def test_a_run_has_learnt_of_its_release_and_of_those_of_the_models_that_it_starts_from_and_asks(training_home: Path):

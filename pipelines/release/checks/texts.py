@@ -9,7 +9,6 @@ import polars as pl
 from pipelines.text import keys
 from pipelines.text.script import as_simplified
 from pipelines.text.strings import strings
-from pipelines.trainsets.warm_starts import turns as transcript_turns
 
 _COLUMNS = ("config", "row_id", "split", "part", "place", "text")
 _ANSWER = r"(?s)<answer>(.*?)</answer>"
@@ -74,25 +73,26 @@ def _chats(config: str, rows: pl.DataFrame) -> list[pl.DataFrame]:
     spoken = [
         (row_id, split, part, words)
         for row_id, split, messages in rows.select("row_id", "split", "messages").iter_rows()
-        for message in messages
-        for part, words in _spoken(config, message["role"], message["content"])
+        for place, message in enumerate(messages, 1)
+        for part, words in _spoken(config, message["role"], message["content"], last=place == len(messages))
     ]
     texts = pl.DataFrame(spoken, schema=dict.fromkeys(("row_id", "split", "part", "text"), pl.String), orient="row")
     place = pl.int_range(pl.len(), dtype=pl.Int64).over("row_id", "part")
     return [texts.with_columns(place=place)]
 
 
-def _spoken(config: str, role: str, content: str) -> Iterator[tuple[str, str]]:
+def _spoken(config: str, role: str, content: str, *, last: bool) -> Iterator[tuple[str, str]]:
     """Speaker and text of the parts of a message; nothing of a system prompt."""
-    if role == "assistant":
+    if role == "assistant" and config == "sft_cer" and not last:
+        yield "supporter", content
+    elif role == "assistant":
         yield "model", content
         if config == "sft_coe" and (answer := re.search(_ANSWER, content)):
             yield "answer", answer[1]
     elif role == "user" and config.startswith("rm_"):
         yield from _shown(content)
     elif role == "user":
-        turns = transcript_turns(content) if config == "sft_cer" else [{"role": "seeker", "text": content}]
-        yield from ((turn["role"], turn["text"]) for turn in turns)
+        yield "seeker", content
 
 
 def _shown(content: str) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """A release in the forms that other trainers read: LLaMA-Factory, ShareGPT, OpenAI fine-tuning.
 
 Chats become chats, triplets become preferences. Prompt sets of GRPO have no answer to imitate and are left out, and so
-are rows that lack words.
+are rows that lack words. Of `sft_cer` the last reply alone is to be learnt: OpenAI's form says so, the others cannot.
 """
 
 import json
@@ -33,6 +33,7 @@ _PREFERENCE = {
 }
 
 _LACKING = "words are withheld"
+_OPENED = "LLaMA-Factory takes no chat that the supporter opens"
 _TRIPLETS = "rm_triplets"
 
 Convert = Callable[[Row], dict[str, Any]]
@@ -62,11 +63,10 @@ def export_jsonl(release: Release, folder: Path, target: Path, form: str) -> Exp
         for split in dict.fromkeys(shard.split for shard in shards):
             rows = (row for shard in shards if shard.split == split for row in rows_of(folder / shard.path))
             name = f"{config}_{split}.jsonl"
-            count = _write(target / name, rows, convert_triplet if config == _TRIPLETS else convert_chat)
-            if count:
+            lost = _write(target / name, rows, convert_triplet if config == _TRIPLETS else convert_chat, form)
+            left_out.update({f"{config}: {reason}": count for reason, count in lost.items()})
+            if count := release.rows(config, split) - lost.total():
                 written[name] = count
-            if lacking := release.rows(config, split) - count:
-                left_out[f"{config}: {_LACKING}"] += lacking
     if not written:
         why = "; ".join(left_out) or "it has no rows"
         raise RequestError(
@@ -84,20 +84,34 @@ def export_jsonl(release: Release, folder: Path, target: Path, form: str) -> Exp
     return Exported(written, left_out)
 
 
-def _write(path: Path, rows: Iterator[Row], convert: Convert) -> int:
-    """Writes the rows that have all their words; how many. No loader reads a file without rows: there is none then."""
-    count = 0
+def _write(path: Path, rows: Iterator[Row], convert: Convert, form: str) -> Counter[str]:
+    """Writes the rows that the form has a place for; of the others how many, by reason. No loader reads a file without
+    rows: there is none then.
+    """
+    lost: Counter[str] = Counter()
     with path.open("w", encoding="utf-8") as file:
-        for row in (row for row in rows if not row.get(WITHHELD)):
-            file.write(json.dumps(convert(row), ensure_ascii=False) + "\n")
-            count += 1
-    if not count:
+        for row in rows:
+            if row.get(WITHHELD):
+                lost[_LACKING] += 1
+            elif form == "llama-factory" and [one["role"] for one in row.get("messages", [])][1:2] == ["assistant"]:
+                lost[_OPENED] += 1
+            else:
+                file.write(json.dumps(convert(row), ensure_ascii=False) + "\n")
+    if not path.stat().st_size:
         path.unlink()
-    return count
+    return lost
 
 
 def _messages(row: Row) -> dict[str, Any]:
     return {"messages": row["messages"]}
+
+
+def _weighted(row: Row) -> dict[str, Any]:
+    """A weight of 0 for what is not to be learnt: a source's replies in the history of a warm start."""
+    *history, last = row["messages"]
+    if row["row_id"].endswith("/sft_cer"):
+        history = [one | {"weight": 0} if one["role"] == "assistant" else one for one in history]
+    return {"messages": [*history, last]}
 
 
 def _conversations(row: Row) -> dict[str, Any]:
@@ -125,5 +139,5 @@ def _preferred(row: Row) -> dict[str, Any]:
 FORMS: dict[str, tuple[Convert, Convert]] = {
     "llama-factory": (_messages, _ranked),
     "sharegpt": (_conversations, _ranked),
-    "openai": (_messages, _preferred),
+    "openai": (_weighted, _preferred),
 }

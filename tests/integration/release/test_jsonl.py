@@ -5,10 +5,13 @@ import json
 import polars as pl
 import pytest
 from published_rows import NAME
+from release_rows import made
 
 from pipelines.errors import RequestError, UnknownName
 from pipelines.release.publish.folder import export_folder
 from pipelines.release.publish.jsonl import export_jsonl
+from pipelines.store.releases import Releases
+from schemas.tables import TABLES
 
 
 def lines(path):
@@ -45,6 +48,31 @@ def test_llama_factory_finds_every_file_by_its_description(mixed, tmp_path):
     assert pair["ranking"] is True
     ranked = lines(tmp_path / "rm_triplets_train.jsonl")[0]
     assert set(pair["columns"].values()) == ranked.keys()
+
+
+def test_what_a_warm_start_is_not_to_learn_has_no_weight_and_a_chat_that_the_supporter_opens_is_left_out(tmp_path):
+    chats = {"s:1#2/1": ("user", "assistant", "user"), "s:2#2/1": ("assistant", "user")}
+    rows = [
+        {
+            "row_id": f"{made_from}/sft_cer",
+            "made_from": made_from,
+            "group_id": "g1",
+            "split": "train",
+            "variant": "none",
+        }
+        | {"providers": [], "messages": [{"role": role, "content": role} for role in ("system", *roles, "assistant")]}
+        for made_from, roles in chats.items()
+    ]
+    made(tmp_path, "v1", {"sft_cer": pl.DataFrame(rows, schema=TABLES["sft_cer"].polars_schema())})
+    releases = Releases(tmp_path)
+    opened = {"sft_cer: LLaMA-Factory takes no chat that the supporter opens": 1}
+    for form, left_out in (("openai", {}), ("llama-factory", opened)):
+        (tmp_path / form).mkdir()
+        exported_rows = export_jsonl(releases.read("v1"), releases.folder("v1"), tmp_path / form, form)
+        assert exported_rows == ({"sft_cer_train.jsonl": 2 - sum(left_out.values())}, left_out)
+    written = lines(tmp_path / "openai" / "sft_cer_train.jsonl")
+    weights = [[one.get("weight", 1) for one in row["messages"]] for row in written]
+    assert weights == [[1, 1, 0, 1, 1], [1, 0, 1, 1]]
 
 
 def test_sharegpt_names_the_speakers_its_own_way(mixed, tmp_path):

@@ -73,3 +73,11 @@ def test_a_run_is_compared_by_its_composed_configuration(tmp_path: Path):
 def test_the_note_of_a_run_before_ablations_had_their_name_is_read(tmp_path: Path):
     (tmp_path / NOTE).write_text(json.dumps({"recipe": "compeer_cer", "arm": "ur"}), encoding="utf-8")
     assert read_note(tmp_path) == {"recipe": "compeer_cer", "ablation": "ur"}
+
+
+def test_a_warm_start_that_is_ours_is_a_difference(tmp_path: Path):
+    """C trains the base model itself."""
+    model = "actor_rollout_ref.model.path"
+    warm = run_of(tmp_path, "warm", "compeer_sft", "Qwen/Qwen2.5-VL-7B-Instruct")
+    differences = find_differences(load_recipe("compeer_cer"), composed("compeer_cer", **{model: warm}))
+    assert differences == [Difference(model, "Qwen/Qwen2.5-VL-7B-Instruct", warm)]

@@ -5,13 +5,13 @@ from typing import Any
 import polars as pl
 import pytest
 from accounted import accounted
-from labelled_rows import REFERENCE, STEPS, TURN, candidate, label, tables
+from labelled_rows import REFERENCE, STEPS, candidate, label, tables
 from unique_rows import RISK, answer, post, posts, splits
 
 from pipelines.llm.tasks import rows as framed
 from pipelines.trainsets.labelled import labelled
-from pipelines.trainsets.prompt_sets import cer_prompts, cer_system_prompt, coe_prompts
-from pipelines.trainsets.warm_starts import cer_samples, coe_samples, transcript, turns
+from pipelines.trainsets.prompt_sets import cer_system_prompt, coe_prompts
+from pipelines.trainsets.warm_starts import cer_samples, coe_samples
 from schemas.annotations import CoeChains
 from schemas.reasoning import Cer, Coe
 
@@ -70,22 +70,16 @@ def test_a_chain_that_may_not_teach_is_dropped():
 @pytest.mark.parametrize("preference", ["second", "both"])
 def test_a_candidate_that_was_found_right_is_taught(preference):
     [row] = cer([ONE], [label(ONE, preference=preference)])[0].to_dicts()
-    system, asked, answered = row["messages"]
-    assert system == {"role": "system", "content": cer_system_prompt("zh").text}
-    assert asked == {"role": "user", "content": "支持者：你好\n求助者：我睡不着\n支持者：多久了？\n求助者：一个月"}
+    *asked, answered = row["messages"]
+    assert [(one["role"], one["content"]) for one in asked] == [
+        ("system", cer_system_prompt("zh").text),
+        *(("assistant", "你好"), ("user", "我睡不着"), ("assistant", "多久了？"), ("user", "一个月")),
+    ]
     assert answered["role"] == "assistant"
     assert Cer.parse(answered["content"]) == Cer(lang="zh", **STEPS)
     assert (row["row_id"], row["made_from"]) == ("s:1#2/1/sft_cer", "s:1#2/1")
     assert (row["split"], row["group_id"], row["providers"]) == ("train", "g1", ["openai"])
     assert REFERENCE not in str(row["messages"])
-
-
-def test_a_first_turn_is_asked_as_in_the_prompt_set():
-    opening = TURN | {"history": [{"role": "seeker", "text": "我睡不着"}]}
-    one = candidate()
-    [row] = cer([one], [label(one, opening)], (), (opening,))[0].to_dicts()
-    prompt = cer_prompts(tables([], [], (), (opening,))["turns"], splits(g1="train"))[0]["prompt"][0]
-    assert row["messages"][:2] == list(prompt)
 
 
 def test_what_people_did_not_find_right_is_dropped():
@@ -117,13 +111,19 @@ def test_the_sample_home_teaches_training_rows_alone(labelled_store):
     assert set(labelled_store.read("sft_cer").collect()["variant"]) == {"none", "D", "R", "P"}
 
 
-def test_a_transcript_is_read_back_turn_by_turn():
-    for said in (
-        [("seeker", "我好累")],
-        [("seeker", "我好累\n\n真的"), ("supporter", "抱抱：\n你"), ("seeker", "他说“求助者：”")],
-        [("supporter", "你好"), ("seeker", "你好"), ("seeker", "")],
-    ):
-        history = [{"role": role, "text": text} for role, text in said]
-        assert turns(transcript(history, "zh")) == turns(transcript(history, "en")) == history
-    said = [{"role": "seeker", "text": "Hi"}, {"role": "supporter", "text": "Hello"}]
-    assert transcript(said, "en") == "Seeker: Hi\nSupporter: Hello"
+def test_a_policy_is_asked_in_reinforcement_as_its_warm_start_was_in_every_row_that_stands_in_both(labelled_store):
+    """Message by message, up to the reply."""
+    read = {name: labelled_store.read(name).collect() for name in ("sft_coe", "grpo_coe", "sft_cer", "grpo_cer")}
+    for warm, reinforced in (("sft_coe", "grpo_coe"), ("sft_cer", "grpo_cer")):
+        prompts = dict(read[reinforced].select("row_id", "prompt").iter_rows())
+        rows = read[warm].filter(variant="none").select("made_from", "messages").iter_rows()
+        taught = [
+            (made_from.partition("#")[0] if warm == "sft_coe" else made_from.rpartition("/")[0], messages)
+            for made_from, messages in rows
+        ]
+        both = [(prompts[row_id], messages) for row_id, messages in taught if row_id in prompts]
+        assert len(both) > 5
+        assert [messages[:-1] for _, messages in both] == [prompt for prompt, _ in both]
+        assert {messages[-1]["role"] for _, messages in both} == {"assistant"}
+    lengths = {len(messages) for messages in read["sft_cer"]["messages"]}
+    assert lengths > {3, 5}, "rounds that open a dialogue, and later ones"

@@ -5,7 +5,6 @@ import json
 import polars as pl
 
 from pipelines.release.checks.texts import answers_alone, folded, texts_of
-from pipelines.trainsets.warm_starts import transcript
 from schemas.tables import TABLES
 
 
@@ -18,12 +17,17 @@ SYSTEM = {"role": "system", "content": "你是倾听者"}
 REPLY = {"role": "assistant", "content": "<cer_think>想</cer_think><answer>辛苦了</answer>"}
 
 
-def test_a_history_in_one_message_is_read_turn_by_turn():
-    said = (("seeker", "我好累\n真的"), ("supporter", "抱抱"), ("seeker", "嗯"))
-    history = [{"role": role, "text": words} for role, words in said]
-    told = _chat("sft_cer", SYSTEM, {"role": "user", "content": transcript(history, "zh")}, REPLY)
-    read = told.filter(pl.col("part") != "model").select("part", "place", "text").rows()
-    assert read == [("seeker", 0, "我好累\n真的"), ("supporter", 0, "抱抱"), ("seeker", 1, "嗯")]
+def test_of_a_warm_start_the_last_reply_is_the_models_and_those_before_are_the_supporters():
+    history = [
+        {"role": role, "content": text} for role, text in (("user", "我好累"), ("assistant", "抱抱"), ("user", "嗯"))
+    ]
+    read = _chat("sft_cer", SYSTEM, *history, REPLY).select("part", "place", "text").rows()
+    assert read == [
+        ("seeker", 0, "我好累"),
+        ("supporter", 0, "抱抱"),
+        ("seeker", 1, "嗯"),
+        ("model", 0, REPLY["content"]),
+    ]
 
 
 def test_the_answer_that_a_chain_leads_to_is_an_answer():
