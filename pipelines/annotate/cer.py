@@ -5,6 +5,7 @@ from functools import partial
 
 import polars as pl
 
+from pipelines.annotate.wording import require_speech
 from pipelines.core.stage import stage
 from pipelines.llm.language import Lang, require_language
 from pipelines.llm.prompts import prompt
@@ -97,4 +98,5 @@ def parse(text: str, lang: Lang) -> Cer:
         raise InvalidReply("language:labels", "the fields and labels must be in the language of the dialogue")
     require_language(lang, **{name: getattr(read, name) for name in _WORDS})
     require_length("answer", read.response, _RESPONSE[lang])
+    require_speech(read.response)
     return read

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from pipelines.annotate.hindsight import leaks
+from pipelines.annotate.wording import require_quotations
 from pipelines.core.stage import stage
 from pipelines.llm.language import require_language
 from pipelines.llm.prompts import prompt
@@ -83,7 +84,7 @@ def plan(
             row_id=post_id,
             prompt=prompt("coe", __file__),
             inputs={"question": post["text"], "answer": answer["text"]},
-            parse=partial(parse, answer=answer["text"]),
+            parse=partial(parse, question=post["text"], answer=answer["text"]),
             model=model,
         )
         for post_id, (post, answer, _) in pairs.items()
@@ -91,10 +92,15 @@ def plan(
     return planned(CoeChains, STAGE, questions, lost, keep, "post", written=_STEPS, guard=personal_data)
 
 
-def parse(text: str, answer: str) -> Coe:
-    """The chain of a reply, with the human answer behind it. Raises InvalidReply, FormatError, ValidationError."""
-    steps = CHAIN.read(writable(text))
-    require_language("zh", **{name: steps[name] for name in _STEPS})
+def parse(text: str, question: str, answer: str) -> Coe:
+    """The chain of a reply, with the human answer behind it; what it quotes in 「」 has to stand in the question.
+
+    Raises InvalidReply, FormatError, ValidationError.
+    """
+    read = CHAIN.read(writable(text))
+    steps = {name: read[name] for name in _STEPS}
+    require_language("zh", **steps)
+    require_quotations(question, ("L1", "L2"), **steps)
     return Coe(**steps, answer=answer)
 
 

@@ -1,9 +1,11 @@
 """`ecot_chains` (M §3.1): situation, motivation, strategy, answer, in the second person, for inspection."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import polars as pl
 
+from pipelines.annotate.wording import require_polite, require_quotations
 from pipelines.core.stage import stage
 from pipelines.llm.language import require_language
 from pipelines.llm.prompts import prompt
@@ -49,7 +51,7 @@ def plan(unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame 
             row_id=row["post_id"],
             prompt=prompt("ecot", __file__),
             inputs={"question": row["text"]},
-            parse=parse,
+            parse=partial(parse, question=row["text"]),
             model=model,
         )
         for row in asked
@@ -57,9 +59,14 @@ def plan(unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame 
     return planned(EcotChains, STAGE, questions, lost, keep, "post", written=_SECTIONS, guard=personal_data)
 
 
-def parse(text: str) -> Ecot:
-    """The chain and answer that a reply writes. Raises InvalidReply, FormatError, ValidationError."""
+def parse(text: str, question: str) -> Ecot:
+    """The chain and answer that a reply writes to a question; what the chain quotes in 「」 has to stand there.
+
+    Raises InvalidReply, FormatError, ValidationError.
+    """
     read = Ecot.parse(writable(text))
     require_language("zh", **read.model_dump())
     require_length("answer", read.answer, _ANSWER)
+    require_polite(**read.model_dump())
+    require_quotations(question, ("situation",), **read.model_dump(exclude={"answer"}))
     return read

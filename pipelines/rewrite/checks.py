@@ -1,13 +1,13 @@
 """What a rewrite is refused for without a model: it is a copy, it reads like a machine, it changes a fact."""
 
-import re
 from collections.abc import Sequence
 
-from pipelines.rewrite.artefacts import artefacts
 from pipelines.rewrite.facts import changed
 from pipelines.rewrite.scripts import Script
 from pipelines.split.eligible import Reason
+from pipelines.text.artefacts import artefacts
 from pipelines.text.keys import key_of
+from pipelines.text.quotations import quotations, stands_in
 
 # A line of so many letters and digits could have been worded otherwise; a share above this of such lines that are
 # the same but for punctuation, or for so many letters at an end (嗯, 呀, well), makes a copy. Ours.
@@ -17,8 +17,6 @@ _COPIED_SHARE = 0.8
 
 # Shorter quotations are words that are named, not speech; ours.
 _SHORTEST_QUOTATION = 4
-# Single curly quotes hold apostrophes: the closing one is the one that no letter follows.
-_QUOTED = re.compile(r"[「『“\"]([^「」『』“”\"\n]+)[」』”\"]|‘([^‘\n]+?)’(?!\w)")
 
 
 def first_fault(script: Script, texts: Sequence[str], instructions: str) -> Reason | None:
@@ -66,9 +64,9 @@ def misquotations(texts: Sequence[str]) -> int:
     longer quotes it would be wrong for another reason than the one that people saw.
     """
     return sum(
-        not any(quoted in other for number, other in enumerate(texts) if number != place)
+        not stands_in(quoted, [*texts[:place], *texts[place + 1 :]], exactly=True)
         for place, text in enumerate(texts)
-        for quoted in (match[1] or match[2] for match in _QUOTED.finditer(text))
+        for quoted in quotations(text)
         if len(quoted) >= _SHORTEST_QUOTATION
     )
 

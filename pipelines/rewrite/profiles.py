@@ -14,10 +14,11 @@ from pipelines.llm.prompts import prompt
 from pipelines.llm.questions import InvalidReply, Question
 from pipelines.llm.replies import Verdict, read_json, require_length
 from pipelines.llm.tasks import Plan, planned
-from pipelines.rewrite.artefacts import artefacts
 from pipelines.rewrite.facts import names
 from pipelines.split.eligible import Eligibility
+from pipelines.text.artefacts import artefacts
 from pipelines.text.pii.invented import personal_data
+from pipelines.text.quotations import LEAST_QUOTED, n_letters, stands_in
 from schemas.dropped import Lost, Row
 from schemas.labels import ROLES
 from schemas.personas import DiscProfiles
@@ -26,8 +27,6 @@ STAGE = "disc_profiles"
 
 # A speaker whose turns together have fewer characters shows no personality; ours.
 _LEAST_CHARACTERS = 12
-# Of a quote, in letters; ours. A single one may stand anywhere and shows nothing; neither do marks.
-_LEAST_QUOTED = 2
 # Of a description, in sentences and in characters; ours. An English one takes about three times as many.
 _SENTENCES = range(2, 5)
 _DESCRIPTION: dict[Lang, range] = {"zh": range(20, 301), "en": range(50, 901)}
@@ -118,10 +117,10 @@ def parse(text: str, lang: Lang, own_turns: Sequence[str]) -> Disc:
     """
     read = read_json(text, Disc)
     for number, quote in enumerate(read.evidence, 1):
-        if len(_LETTER.findall(quote)) < _LEAST_QUOTED or not any(quote in turn for turn in own_turns):
+        if n_letters(quote) < LEAST_QUOTED or not stands_in(quote, own_turns, exactly=True):
             raise InvalidReply(
                 "evidence",
-                f"quote {number} of evidence does not stand in a turn of this speaker: copy {_LEAST_QUOTED} or more "
+                f"quote {number} of evidence does not stand in a turn of this speaker: copy {LEAST_QUOTED} or more "
                 "letters out of one turn, exactly as they stand there",
             )
     description = read.description.strip()

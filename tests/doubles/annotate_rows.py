@@ -1,5 +1,6 @@
 """Rows that annotations are made from, and replies that their questions accept, written short."""
 
+import re
 from functools import partial
 from typing import Any
 
@@ -50,7 +51,7 @@ def splits(**split_of: str) -> pl.DataFrame:
 PROVENANCE = Provenance("openai", "scripted", None, "p@1", "key")
 
 ECOT = Ecot(
-    situation="您和室友吵架了，夜里睡不着。",
+    situation="您和室友吵架了，夜里「睡不着」。",
     motivation="您想被理解，也想在宿舍里安心。",
     strategy="先确认您的感受，再一起看看能做的一小步。",
     answer="您辛苦了。和每天见面的人闹翻，夜里睡不着是很自然的。您愿意说说，最让您难受的是哪一句话吗？",
@@ -71,12 +72,14 @@ def cer(lang: str = "zh", response: str | None = None) -> Cer:
 
 
 def good(question: Question[Any]) -> str:
+    said = question.inputs.get("question", "")
+    quoted = "睡不着" if "睡不着" in said else "".join(re.findall(r"[^\W_]{2,8}", said)[:1])
     lang = question.inputs.get("lang", "zh")
     return {
         "coherence": f'{{"verdict": "keep", "why": "{"接得上" if lang == "zh" else "it hangs together"}"}}',
         "topics": '{"topic": "人际", "subtopic": "舍友同学", "relevant": true, "risk": [], "why": "说的是室友"}',
         "emotions": '{"emotion": "委屈", "why": "说了吵架"}',
-        "coe": CHAIN,
-        "ecot": ECOT.render(),
+        "coe": CHAIN.replace("睡不着", quoted),
+        "ecot": ECOT.render().replace("睡不着", quoted, 1),
         "cer": cer(lang).render(),
     }[question.task]

@@ -51,8 +51,17 @@ def _topic(_: Inputs, draw: Draw) -> Inputs:
 
 def _letter(inputs: Inputs, draw: Draw) -> str:
     thoughts = {step: draw.word(step, "thought") for step in ("situation", "motivation", "strategy")}
-    quoted = re.sub("[<>]", "", inputs["question"])[:8]
-    return Ecot(**thoughts, answer=f"您写到「{quoted}」。{draw.several('said', 4)}请您照顾好自己。").render()
+    thoughts["situation"] += _quote(inputs)
+    return Ecot(**thoughts, answer=f"您写到{_quote(inputs)}。{draw.several('said', 4)}请您照顾好自己。").render()
+
+
+def _chain(inputs: Inputs, draw: Draw) -> str:
+    thoughts = {step: draw.word(step, "thought") for step in ("L1", "L2", "L3", "L4")}
+    return CHAIN.write(thoughts | {"L1": thoughts["L1"] + _quote(inputs)})
+
+
+def _quote(inputs: Inputs) -> str:
+    return "「" + re.findall(r"[^\W_]{2,8}", inputs["question"])[0] + "」"
 
 
 def _candidate(_: Inputs, draw: Draw) -> str:
@@ -90,9 +99,8 @@ def _verdict(inputs: Inputs, draw: Draw) -> str:
 _REPLIES: dict[str, Callable[[Inputs, Draw], Inputs | str]] = {
     "coherence": lambda _, draw: {"verdict": draw.of("verdict", ["keep"] * 15 + ["incoherent"])},
     "emotions": lambda _, draw: {"emotion": draw.of("emotion", EMOTIONS.zh)},
-    "coe": lambda _, draw: CHAIN.write({step: draw.word(step, "thought") for step in ("L1", "L2", "L3", "L4")}),
     MINDCHAT: lambda _, draw: {respect: draw.of(respect, range(1, 6)) for respect in _RESPECTS},
-    **{"topics": _topic, "ecot": _letter, "cer": _candidate, "disc": _profile},
+    **{"topics": _topic, "ecot": _letter, "coe": _chain, "cer": _candidate, "disc": _profile},
     **{"rewrite": _rewritten, "rewrite_judge": _second_look, **dict.fromkeys((UNIFIED, PROCESS, OUTCOME), _verdict)},
 }
 

@@ -1,6 +1,6 @@
-"""What a rewrite holds that nobody says aloud: a model speaking of itself, remarks, lists, markup, labels, its orders.
+"""What a model leaves in a text and nobody says aloud: that it is one, remarks, lists, markup, labels, its orders.
 
-Line by line, and only what the line's source does not hold.
+Of a rewrite line by line, and only what the line's source does not hold.
 """
 
 import re
@@ -16,7 +16,7 @@ from pipelines.text.script import traditional_only
 
 # In the order of a detail.
 KINDS = (
-    *("ai_phrase", "remark", "boilerplate", "persona", "list", "enumeration", "markdown", "code_fence", "tag"),
+    *("ai", "ai_phrase", "remark", "boilerplate", "persona", "list", "enumeration", "markdown", "code_fence", "tag"),
     *("speaker_label", "stage_direction", "emoji", "invisible", "traditional", "instructions"),
 )
 
