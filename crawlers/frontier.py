@@ -51,15 +51,23 @@ class ListFrontier:
         self._held: list[Listed] = []  # to be requested once the probe has come
         self._probe: str | None = None
         self._read_urls: set[str] = set()
+        self._ids: set[str] = set()  # of all its posts
+        self._n_posts: int | None = None
         self.number = 0
         self.next_url: str | None = None
+        self.counted = False  # whether nothing links the next page: it may not be there
         self.behind = False  # whether anything older than the window has been met
 
     def read(self, page: ListPage, url: str) -> list[Listed]:
         """Takes a page of the list; gives the posts that are to be fetched now."""
         self.number += 1
         self._read_urls.add(url)
-        self.next_url = page.next_url if page.next_url not in self._read_urls else None
+        ids = {post.source_id for post in page.posts}
+        again = self.counted and ids <= self._ids  # a site shows its first page for a number that it does not have
+        self._ids |= ids
+        self._n_posts = self._n_posts if page.n_posts is None else page.n_posts
+        self.next_url = None if again or page.next_url in self._read_urls else page.next_url
+        self.counted = page.counted
         self._days, self._sort_days, self._held, self._probe = {}, {}, [], None
         wanted: list[Listed] = []
         for post in page.posts:
@@ -74,6 +82,10 @@ class ListFrontier:
         unpinned = [post for post in page.posts if not post.pinned]
         self._locate()
         return self._start(wanted, unpinned)
+
+    def end(self) -> None:
+        """Takes that there is no next page after all."""
+        self.next_url = None
 
     def settle(self, source_id: str, day: date | None) -> list[Listed]:
         """Takes the day of a post that was fetched, None where it could not be read; gives more posts to fetch."""
@@ -103,6 +115,11 @@ class ListFrontier:
     def ended_first(self) -> bool:
         """Whether the list ended before anything older than the window: it holds, or the site shows, no more."""
         return self.number > 0 and self.settled and self.next_url is None and not self.behind
+
+    @property
+    def whole(self) -> tuple[int, int]:
+        """How many posts a list states that was read from end to end, and how many it had; zeros for any other."""
+        return (self._n_posts, len(self._ids)) if self.ended_first and self._n_posts is not None else (0, 0)
 
     @property
     def ended(self) -> bool:

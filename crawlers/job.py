@@ -69,12 +69,13 @@ class Job:
                 ) from None
             self._opened = opened.pop_all()
 
-    def append(self, row: Mapping[str, Any], fingerprint: str | None = None) -> None:
-        """Writes the row of a finished post, and what the list showed of it before, into the journal, at once.
+    def append(self, row: Mapping[str, Any], fingerprint: str | None = None, stated: int = 0, found: int = 0) -> None:
+        """Writes the row of a finished post into the journal, at once; what the list showed of it before, and how many
+        answers its page states and its pages had.
 
         Raises OSError for a line that can not be written whole; nothing of it is left.
         """
-        entry = {**row, "fingerprint": fingerprint}
+        entry = {**row, "fingerprint": fingerprint, "stated": stated, "found": found}
         line = json.dumps(entry, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
         # One unbuffered write: a process that is killed leaves a whole line, or half of the last.
         whole = line.encode("utf-8", "surrogatepass")

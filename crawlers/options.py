@@ -36,6 +36,8 @@ class Known:
     day: date | None
     posted_at: str | None
     unread: bool = False  # its page could not be read; the fingerprint is that of the failure
+    stated: int = 0  # answers, as its page states them
+    found: int = 0
 
 
 def _in_utc(time: datetime) -> datetime:
@@ -57,6 +59,9 @@ class Arguments(BaseModel):
     max_items: PositiveInt | None = Field(None, description="posts at most")
     seen: Path | None = Field(None, description="seen.jsonl of earlier jobs: unchanged posts are not fetched")
     takedown: Path | None = Field(None, description="ids that are never fetched, one source:id a line")
+    missing_share: float = Field(
+        0.2, ge=0, le=1, description="of the posts and answers that pages state, so many may be missing; default: 0.2"
+    )
     keep_pages_days: NonNegativeInt = Field(7, description="how long raw pages stay in the job; default: 7")
     contact: str | None = Field(None, description="mail address or URL; default: GONGQING_CRAWL_CONTACT")
     now: _Time | None = Field(None, description="a clock that stands still, for tests and for relative dates")
@@ -176,7 +181,9 @@ def read_known(row: Mapping[str, Any]) -> Known:
     if not isinstance(fingerprint, str | None):
         raise TypeError("the fingerprint is no text")
     day = day_of(datetime.fromisoformat(posted_at)) if posted_at else None
-    return Known(fingerprint, day, posted_at, row.get("unread") is True)
+    return Known(
+        fingerprint, day, posted_at, row.get("unread") is True, int(row.get("stated", 0)), int(row.get("found", 0))
+    )
 
 
 def read_takedown(path: Path, source: str, sources: Collection[str]) -> frozenset[str]:

@@ -41,6 +41,8 @@ class ListPage:
     posts: tuple[Listed, ...]
     next_url: str | None
     refused: int = 0  # links of posts that lead to another host, a file, a script: counted, never followed
+    counted: bool = False  # nothing links `next_url`: it has the number after this page's, and may not be there
+    n_posts: int | None = None  # of the whole list, as the page states it
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class PostPage:
     layout: str
     n_answers: int | None = None  # as the page states it
     n_found: int = 0  # answers on this page, also those without text: an image alone, hidden, removed
+    counted: bool = False  # as in ListPage
 
 
 class PageError(ValueError):

@@ -20,6 +20,7 @@ CRAWL_REFUSALS_MAX = 5  # refusals in a row before the crawl is over
 CRAWL_UNREAD_MAX = 5  # posts in a row that could not be read
 CRAWL_LOST_MAX = 5  # posts that the server failed to give: in a row, or
 CRAWL_LOST_SHARE = 0.2  # so many, and this share of the posts that were to be fetched
+CRAWL_MISSING_MIN = 10  # posts or answers that pages state and that did not come: fewer are no sign of anything
 CRAWL_LIST_PAGES_MAX = 2000
 CRAWL_POST_PAGES_MAX = 200
 

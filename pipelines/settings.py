@@ -69,6 +69,7 @@ class Crawl(_Section):
     contact: str | None = None  # an address for the sites' owners, in the user agent: no site is crawled without
     revisit_days: int = Field(3, ge=1)  # how many days back the schedule looks for late answers
     keep_pages_days: int = Field(7, ge=0)  # how long raw pages stay
+    missing_share: float = Field(0.2, ge=0, le=1)  # of what pages state, so much may be missing from a crawl: ours
 
 
 class SplitSizes(_Section):

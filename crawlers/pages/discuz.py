@@ -24,6 +24,8 @@ ORDERED = False  # the last message first, stuck threads on top
 LATEST = None
 
 _REWRITTEN = re.compile(r"/thread-([0-9]{1,18})-([0-9]{1,9})-[0-9]{1,9}\.html")
+_PAGE = re.compile(r"/(forum|thread)-([0-9]{1,18})-([0-9]{1,9})(?:-[0-9]{1,9})?\.html")
+_THREADS = re.compile(r"(?:主题|主題)\s*[:\uff1a]\s*([0-9]{1,9})")  # in the head of a board
 _NOT_THE_THREAD = frozenset({"extra", "page", "sid", "fromuid", "ordertype", "mobile", "highlight", "from"})
 _PERSON = re.compile(r"(?:[?&]uid=|(?:^|/)space-uid-)([0-9]{1,18})(?:[&#.]|$)")
 _MESSAGE = re.compile(r"post_([0-9]{1,18})")
@@ -51,7 +53,9 @@ SELECTORS: Mapping[str, str] = {
     "list_by": "td.by",
     "list_time": "em",
     "list_replies": "td.num a",
+    "list_total": "h1 span.xs1",
     "next": "div.pg a.nxt",
+    "n_pages": "div.pg label span[title]",
     "message_page": "#messagetext",
     "post": "#postlist div[id^='post_']",
     "title": "#thread_subject",
@@ -80,7 +84,8 @@ def list_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, 
     base = html.base(top, url)
     rows = [(row, kind[1]) for row in html.find(top, css["list_post"]) if (kind := _ROW.fullmatch(row.get("id")))]
     listed = [_listed(row, kind == "stick", css, url, base, fetched_at) for row, kind in rows]
-    return guard.list_page(listed, guard.next_link(top, css["next"], url))
+    stated = next((_THREADS.search(html.words(each)) for each in html.find(top, css["list_total"])), None)
+    return guard.list_page(listed, _next(top, css, url), n_posts=int(stated[1]) if stated else None)
 
 
 def _listed(
@@ -117,12 +122,11 @@ def post_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, 
     subject = guard.title_of(guard.text(title, f"div, table, p, h1, {_PARTS}", "the title"))
     posts = _posts(top, css)
     messages = [_message(post, css, fetched_at) for post in posts]
-    rewritten = _REWRITTEN.search(urlsplit(url).path)
-    first = (int(rewritten[2]) if rewritten else guard.parameter(url, "page") or 1) == 1
+    first = _place(url)[1] == 1
     question = _question(top, posts[0], messages[0], subject, thread, css) if first else None
     counts = html.find(top, css["counts"])
     n_answers = html.number(html.words(counts[1])) if len(counts) == 2 else None
-    return guard.page(question, messages[first:], [guard.next_link(top, css["next"], url)], LAYOUT, n_answers)
+    return guard.page(question, messages[first:], [_next(top, css, url)], LAYOUT, n_answers)
 
 
 def _posts(top: Node, css: Mapping[str, str]) -> list[Node]:
@@ -202,6 +206,19 @@ def _thread(url: str) -> tuple[str, str] | None:
     if tid is None or "mod=viewthread" not in urlsplit(url).query:
         return None
     return str(tid), guard.plain_url(url, _NOT_THE_THREAD)
+
+
+def _next(top: Node, css: Mapping[str, str], url: str) -> str | None:
+    return guard.next_link(top, css["next"], url, _place, _number(top, css["n_pages"]))
+
+
+def _place(url: str) -> tuple[str, int]:
+    """What an address shows, a thread or a board, in either form of address; and which page of it."""
+    rewritten = _PAGE.search(urlsplit(url).path)
+    if rewritten:
+        return f"{rewritten[1]} {rewritten[2]}", max(int(rewritten[3]), 1)
+    tid, fid = guard.parameter(url, "tid"), guard.parameter(url, "fid")
+    return f"forum {fid}" if tid is None else f"thread {tid}", max(guard.parameter(url, "page") or 1, 1)
 
 
 def _number(node: Node, css: str) -> int | None:

@@ -68,7 +68,7 @@ def list_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, 
     listed = [_listed(row, css, url, base, fetched_at) for row in rows]
     if rows and not any(html.find(row, css["list_link"]) for row in rows):
         raise UnknownLayout("topics in a list without links")
-    return guard.list_page(listed, guard.next_link(top, css["next"], url))
+    return guard.list_page(listed, guard.next_link(top, css["next"], url, _place))
 
 
 def _listed(row: Node, css: Mapping[str, str], url: str, base: str, fetched_at: datetime) -> Listed | None:
@@ -107,7 +107,7 @@ def post_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, 
         raise PageError("a comment outside of the list of comments")
     question = _question(top, topic, css, fetched_at) if first else None
     answers = [_answer(row, css, fetched_at) for row in rows]
-    return guard.page(question, answers, [guard.next_link(top, css["next"], url)], LAYOUT)
+    return guard.page(question, answers, [guard.next_link(top, css["next"], url, _place)], LAYOUT)
 
 
 def _question(top: Node, topic: tuple[str, str], css: Mapping[str, str], fetched_at: datetime) -> Question:
@@ -141,6 +141,13 @@ def _answer(row: Node, css: Mapping[str, str], fetched_at: datetime) -> Answer:
         posted=guard.moment_or_none(_time(row, css["answer_posted"], "the time of a comment"), fetched_at),
         likes=None if likes is None else html.number(likes) or 0,  # 赞 without a number: none yet
     )
+
+
+def _place(url: str) -> tuple[str, int]:
+    """What an address shows, and which page of it: 25 topics of a list, 100 comments of a topic."""
+    parts = urlsplit(url)
+    size = 100 if "/topic/" in parts.path else 25
+    return f"{parts.netloc}{parts.path.rstrip('/')}", (guard.parameter(url, "start") or 0) // size
 
 
 def _topic(url: str) -> tuple[str, str] | None:

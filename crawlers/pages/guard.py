@@ -6,7 +6,7 @@ decoded in its own encoding.
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -25,6 +25,9 @@ _C1 = re.compile(r"[\x80-\x84\x86-\x9f]")
 _LATIN = re.compile(r"[\xa1-\xff]")
 _UTF8_HAN = re.compile(rb"(?:[\xe4-\xe9][\x80-\xbf]{2}){6}")
 _ANY_HAN = re.compile(rf"[{_HAN}]")
+_PAGER = "[class*='pag'] a[href], .pg a[href], nav a[href]"
+_NO_PAGER = ".t_f, .cm, .text, .discuss, .reply-content"  # texts of people, and comments, which have pagers too
+_NEXT = re.compile(r"(?:下一?[页頁]|[后後]一?[页頁]|next(?: page)?)\s*[»›>→]?|[»›>→]", re.IGNORECASE)
 
 
 def root(body: object) -> Node:
@@ -96,6 +99,7 @@ def page(
     next_urls: Iterable[str | None],
     layout: str,
     n_answers: int | None = None,
+    counted: bool = False,
 ) -> PostPage:
     """The page of a post, with the answers that have text; None among `answers` is one that is hidden or removed.
 
@@ -106,10 +110,12 @@ def page(
     texts = [] if question is None else [question.title, question.description]
     if garbled("\n".join([*texts, *(answer.text for answer in kept)])):
         raise PageError("decoded in a wrong encoding")
-    return PostPage(question, kept, tuple(filter(None, next_urls)), layout, n_answers, len(answers))
+    return PostPage(question, kept, tuple(filter(None, next_urls)), layout, n_answers, len(answers), counted)
 
 
-def list_page(listed: Iterable[Listed | None], next_url: str | None) -> ListPage:
+def list_page(
+    listed: Iterable[Listed | None], next_url: str | None, counted: bool = False, n_posts: int | None = None
+) -> ListPage:
     """The page of a list: each post once, though a list that moves on may show one twice; None leads elsewhere."""
     posts: dict[str, Listed] = {}
     refused = 0
@@ -118,7 +124,7 @@ def list_page(listed: Iterable[Listed | None], next_url: str | None) -> ListPage
             refused += 1
         else:
             posts.setdefault(post.source_id, post)
-    return ListPage(tuple(posts.values()), next_url, refused)
+    return ListPage(tuple(posts.values()), next_url, refused, counted, n_posts)
 
 
 def garbled(text: str) -> bool:
@@ -150,6 +156,13 @@ def plain_url(url: str, without: Collection[str]) -> str:
     return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(kept), ""))
 
 
+def with_parameter(url: str, name: str, value: int) -> str:
+    """`url` with a parameter that has this number, in the place of an older one."""
+    parts = urlsplit(url)
+    query = {**dict(parse_qsl(parts.query, keep_blank_values=True)), name: str(value)}
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(query), ""))
+
+
 def parameter(url: str, name: str) -> int | None:
     """The number that a parameter of `url` has; None where it has none."""
     value = dict(parse_qsl(urlsplit(url).query)).get(name, "")
@@ -161,14 +174,43 @@ def same_host(link: str, url: str) -> bool:
     return urlsplit(link).netloc == urlsplit(url).netloc
 
 
-def next_link(top: Node, css: str, url: str, label: str | None = None) -> str | None:
-    """Where the link to the next page leads, if any; PageError where that is nowhere, or two links differ."""
-    links = [each for each in html.find(top, css) if label is None or html.words(each) == label]
-    base = html.base(top, url) if links else url
-    targets = {html.link(each.get("href"), base) for each in links}
-    if len(targets) > 1 or None in targets:
-        raise PageError("the link to the next page leads nowhere, or to two places")
-    return next(iter(targets), None)
+def next_link(
+    top: Node, css: str, url: str, place: Callable[[str], tuple[str, int]], n_pages: int | None = None
+) -> str | None:
+    """Where the next page is: what `css` or `rel=next` marks, or a label that sites write there, or the next number.
+
+    `place` gives what an address shows, and which page of it; `n_pages` is how many there are, as the page states it.
+    Raises PageError where a mark leads nowhere, or the page names later pages and not the next.
+    """
+    base, (shown, number) = html.base(top, url), place(url)
+    chosen = set(html.find(top, css))
+    marked: dict[int, str] = {}
+    numbered: dict[int, str] = {}
+    elsewhere: set[str | None] = set()
+    aside = {link for each in html.find(top, _NO_PAGER) for link in html.find(each, "a[href]")}
+    for link in html.find(top, f"{css}, [rel~='next'][href], {_PAGER}"):
+        if link in aside:
+            continue
+        target, words = html.link(link.get("href"), base), html.words(link)
+        there, page = (None, 0) if target is None else place(target)
+        is_marked = link in chosen or "next" in link.get("rel", "").split() or _NEXT.fullmatch(words) is not None
+        if target is None or link.get("href").startswith("#"):  # a script turns the page, or its last one has no next
+            if is_marked and not _disabled(link):
+                elsewhere.add(None)
+        elif there == shown and page > number and (is_marked or words.isdecimal()):
+            (marked if is_marked else numbered)[page] = target
+        elif there != shown and link in chosen:
+            elsewhere.add(target)
+    for pages in (marked, numbered):
+        if pages and (pages is marked or min(pages) == number + 1):
+            return pages[min(pages)]
+    if numbered or None in elsewhere or len(elsewhere) > 1 or (not elsewhere and number < (n_pages or 0)):
+        raise PageError("the link to the next page leads nowhere, or to two places, or is missing")
+    return next(iter(elsewhere), None)
+
+
+def _disabled(link: Node) -> bool:
+    return any("disabled" in each.get("class", "").split() for each in (link, link.getparent()))
 
 
 def distinct(values: Sequence[object], what: str) -> None:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from crawlers.pages import guard
 from crawlers.records import Answer, Listed, ListPage, PageError, PostPage, Question, UnknownLayout
@@ -31,7 +30,8 @@ def list_page(body: object, url: str, fetched_at: datetime) -> ListPage:
     if not isinstance(body, dict) or not isinstance(body.get("topics"), list):
         raise UnknownLayout("no `topics`")
     shown = [topic for topic in body["topics"] if not _flag(topic, "deleted")]
-    return guard.list_page((_listed(topic, url, fetched_at) for topic in shown), _next_url(body, url))
+    listed = (_listed(topic, url, fetched_at) for topic in shown)
+    return guard.list_page(listed, _next_url(body, url), n_posts=guard.get_or_none(body, "topic_count", int))
 
 
 def _listed(topic: object, url: str, fetched_at: datetime) -> Listed:
@@ -122,7 +122,4 @@ def _next_url(body: dict[str, object], url: str) -> str | None:
     following = None if pagination is None else guard.get_or_none(pagination, "next", dict)
     if following is None or not guard.get(following, "active", bool):
         return None
-    parts = urlsplit(url)
-    query = [(key, value) for key, value in parse_qsl(parts.query) if key != "page"]
-    query.append(("page", str(guard.count(following, "page"))))
-    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(query), ""))
+    return guard.with_parameter(url, "page", guard.count(following, "page"))

@@ -7,7 +7,8 @@ layout   title in a list             title of a question
 2023     ``p.title > span > a``      ``div.title > h1``
 =======  ==========================  ===========================
 
-The rest is the same in both (spec/crawling.md §1.2). Ten answers a page; the next one is linked by ``»``.
+The rest is the same in both (spec/crawling.md §1.2). Ten answers a page; the next one is linked by ``»``, and where a
+page has no pager at all, pages are counted, as the public crawlers of the site do.
 """
 
 import re
@@ -32,6 +33,7 @@ LAYOUT_2023 = "xinli001_2023"
 LATEST = "/qa?page=1&type=question&object_name=last&title=&level2_tag=0&sort=id"
 # Where a reader came from, and the page of the answers: none of it names the post.
 _NOT_THE_POST = frozenset({"from", "source", "page"})
+_A_PAGE = 10  # answers, and questions of a list
 _POST = re.compile(r"/qa/([0-9]{1,18})/?")
 _PERSON = re.compile(r"/(user|expert)/([0-9]{1,18})(?:[/?#]|$)")
 _ANSWER = re.compile(r"/qa/answer-([0-9]{1,18})(?:[/?#]|$)")
@@ -50,7 +52,8 @@ SELECTORS: Mapping[str, str] = {
     "list_link_2020": "p.title > a[href]",
     "list_link_2023": "p.title > span > a[href]",
     "list_label": "p.label > span",
-    "next": "ul.pagination a",
+    "pager": "ul.pagination",
+    "next": "ul.pagination a[rel~='next']",
     "question": "#left > div.content",
     "question_id": "#answer-text[data-question-id]",
     "title_2020": "p.title > span:not(.user-name)",
@@ -88,7 +91,7 @@ def list_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, 
     way = used[0] if used else "list_link_2023"
     base = html.base(top, url)
     listed = [_listed(row, css, way, url, base, fetched_at) for row in rows]
-    return guard.list_page(listed, guard.next_link(top, css["next"], url, "»"))
+    return guard.list_page(listed, *_next(top, css, url, more=len(rows) >= _A_PAGE))
 
 
 def _listed(row: Node, css: Mapping[str, str], way: str, url: str, base: str, fetched_at: datetime) -> Listed | None:
@@ -137,9 +140,10 @@ def post_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, 
     if len(html.find(top, css["answer_id"])) != sum(len(html.find(row, css["answer_id"])) for row in rows):
         raise PageError("an answer outside of the list of answers")
     answers = [_answer(row, css, fetched_at, layout) for row in rows]
-    first = (guard.parameter(url, "page") or 1) <= 1
-    next_url = guard.next_link(top, css["next"], url, "»")
-    return guard.page(question if first else None, answers, [next_url], layout, n_answers)
+    number = _place(url)[1]
+    more = len(rows) >= _A_PAGE and (number - 1) * _A_PAGE + len(rows) < n_answers
+    next_url, counted = _next(top, css, url, more=more)
+    return guard.page(question if number == 1 else None, answers, [next_url], layout, n_answers, counted)
 
 
 def _question(
@@ -195,6 +199,20 @@ def _answer(row: Node, css: Mapping[str, str], fetched_at: datetime, layout: str
         # No crawler of the layout of 2023 saw the icon: there its absence says nothing.
         recommended=recommended if layout == LAYOUT_2020 else recommended or None,
     )
+
+
+def _next(top: Node, css: Mapping[str, str], url: str, *, more: bool) -> tuple[str | None, bool]:
+    """The next page, and whether it was counted: where a full page has no pager the next number is asked for."""
+    linked = guard.next_link(top, css["next"], url, _place)
+    if linked is not None or not more or html.find(top, css["pager"]):
+        return linked, False
+    return guard.with_parameter(url, "page", _place(url)[1] + 1), True
+
+
+def _place(url: str) -> tuple[str, int]:
+    """What an address shows, whatever it says of where the reader came from; and which page of it."""
+    parts = urlsplit(url)
+    return f"{parts.netloc}{parts.path.rstrip('/')}", max(guard.parameter(url, "page") or 1, 1)
 
 
 def _post(url: str) -> re.Match[str] | None:

@@ -9,7 +9,7 @@ import json
 import logging
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import version
@@ -48,6 +48,25 @@ _END = 4096  # bytes in which a page must end; scripts of statistics may follow
 
 
 @dataclass(slots=True)
+class Tally:
+    """How much pages state, and how much of it came."""
+
+    stated: int = 0
+    found: int = 0
+    missing: int = 0
+
+    def add(self, stated: int, found: int) -> None:
+        """Adds a post or a list: one that has more than it states makes up for no other."""
+        self.stated += stated
+        self.found += found
+        self.missing += max(0, stated - found)
+
+    def lacks(self, least: int, share: float) -> bool:
+        """Whether so many are missing, and more than this share."""
+        return self.missing >= least and self.missing > share * self.stated
+
+
+@dataclass(slots=True)
 class Draft:
     """A post that is being fetched, page by page."""
 
@@ -56,12 +75,13 @@ class Draft:
     frontier: ListFrontier
     board: Board | None
     unread_before: bool = False  # an earlier crawl could not read it, and the list shows it as it was then
+    fresh: bool = False  # this job had it with too few answers: its pages are requested past the cache
     question: Question | None = None
     answers: list[Answer] = field(default_factory=list)
     layout: str = ""
     fetched_at: datetime | None = None
     urls: set[str] = field(default_factory=set)
-    next_urls: deque[str] = field(default_factory=deque)
+    next_urls: deque[tuple[str, bool]] = field(default_factory=deque)  # and whether each was counted
     n_answers: int | None = None  # as the site states it
     n_found: int = 0  # answers on the pages that came, also those without text
     settled: bool = False
@@ -108,6 +128,8 @@ class ForumSpider(Spider):
         crawler.settings.setdict(changes, priority="spider")
         spider = cls(options)
         spider._set_crawler(crawler)
+        for known in spider._had.values():
+            spider._tally(known.stated, known.found)
         crawler.signals.connect(spider._idle, signal=signals.spider_idle)
         crawler.signals.connect(spider._unexpected, signal=signals.spider_error)
         return spider
@@ -123,7 +145,10 @@ class ForumSpider(Spider):
         if self.job is not None:
             oldest = options.clock().timestamp() - options.args.keep_pages_days * 24 * 3600.0
             self.pages = PageStore(self.job.pages, expire_before=oldest)
-        self._had = dict(self.job.had) if self.job else {}
+        journal = self.job.had if self.job else {}
+        # What lacks answers is read again: the page may be whole by now, or its reader better.
+        self._had = {i: known for i, known in journal.items() if known.found >= known.stated}
+        self._short = journal.keys() - self._had.keys()
         self._items = len(self._had)
         self._outcomes: Counter[str] = Counter()
         self._errors: Counter[str] = Counter()
@@ -137,7 +162,9 @@ class ForumSpider(Spider):
         self._requested = 0  # posts
         self._failed = 0  # of these, those that the server failed to give; and as many in a row
         self._failed_in_a_row = 0
-        self._answers = {"stated": 0, "found": 0}  # of the posts that were yielded and whose answers the site counts
+        # Of the posts that were yielded and whose answers the site counts; and of those with more than a page of them,
+        # for a lost pager is not seen among many posts of one answer.
+        self._answers, self._long = Tally(), Tally()
 
     # Lists.
 
@@ -164,6 +191,9 @@ class ForumSpider(Spider):
                 raise CloseSpider(reason) from error
             yield from again
             return
+        if not page.posts and response.meta.get("counted"):
+            frontier.end()
+            return
         if not page.posts:
             # The site may have shown nothing for a while: a stored page of that must not stand for it for ever.
             again = self._once_more(response)
@@ -183,7 +213,9 @@ class ForumSpider(Spider):
     def failed_list(self, failure: Failure) -> None:
         """A page of a list did not come: what stands below it would be missing, so the crawl ends as failed."""
         kind = self._count_failure(failure)
-        if kind in _REFUSED:
+        if kind == "gone" and failure.request.meta.get("counted"):  # type: ignore[attr-defined]
+            failure.request.cb_kwargs["frontier"].end()  # type: ignore[attr-defined]
+        elif kind in _REFUSED:
             block(self.crawler, "refusals", first_url(failure.request))  # type: ignore[attr-defined]
         elif kind != "blocked":
             raise CloseSpider("robots_forbidden" if kind == "robots" else "list_failed")
@@ -193,7 +225,7 @@ class ForumSpider(Spider):
             return
         if frontier.number >= self.settings.getint("CRAWL_LIST_PAGES_MAX"):
             raise CloseSpider("list_too_long")
-        yield self._list_request(frontier.next_url, frontier, board)
+        yield self._list_request(frontier.next_url, frontier, board, counted=frontier.counted)
 
     # Posts.
 
@@ -209,6 +241,9 @@ class ForumSpider(Spider):
             if inside and further is None and draft.n_answers and not draft.n_found:
                 raise PageError("the page states answers and holds none")
         except PageError as error:
+            if response.meta.get("counted"):  # what is not there can not be read: its answers are missing
+                yield from self._finish(draft)
+                return
             again = [] if draft.unread_before else self._once_more(response)
             if again:
                 yield from again
@@ -237,7 +272,10 @@ class ForumSpider(Spider):
         kind = self._count_failure(failure, known=draft.unread_before and not failed)
         if kind == "blocked":
             return
-        yield from self._lose(draft, gone=kind == "gone", failed=failed)
+        if kind == "gone" and draft.question is not None:  # a further page: its answers are missing, not the post
+            yield from self._finish(draft)
+        else:
+            yield from self._lose(draft, gone=kind == "gone", failed=failed)
         self._failed_in_a_row = self._failed_in_a_row + 1 if failed else 0
         if self._failed_in_a_row >= self.settings.getint("CRAWL_LOST_MAX"):
             raise CloseSpider("too_many_lost")
@@ -267,21 +305,24 @@ class ForumSpider(Spider):
                 return False
         draft.outdated |= self._fetched_at(response) < draft.listed_at
         draft.urls.add(response.url)
-        draft.next_urls.extend(page.next_urls)
-        draft.answers.extend(page.answers)
-        draft.n_found += page.n_found
+        before = {answer.source_id for answer in draft.answers}
+        new = [answer for answer in page.answers if answer.source_id is None or answer.source_id not in before]
+        if new or not page.answers:  # a site shows the first page for a number that it does not have
+            draft.next_urls.extend((url, page.counted) for url in page.next_urls)
+        draft.answers.extend(new)
+        draft.n_found += page.n_found - len(page.answers) + len(new)
         return True
 
     def _further(self, draft: Draft) -> Request | None:
         """The request for more answers of a post; None where there are none, or it has too many pages."""
-        url = draft.next_urls.popleft() if draft.next_urls else None
+        url, counted = draft.next_urls.popleft() if draft.next_urls else (None, False)
         if url is None or url in draft.urls:
             return None
         if len(draft.urls) >= self.settings.getint("CRAWL_POST_PAGES_MAX"):
             draft.cut = True
             logger.warning("a post of more than %s pages, cut there: %s", len(draft.urls), draft.listed.url)
             return None
-        return self._post_request(url, draft, _ANSWERS_FIRST)
+        return self._post_request(url, draft, _ANSWERS_FIRST, counted=counted)
 
     def _finish(self, draft: Draft) -> Iterator[dict[str, Any]]:
         """Journals and yields the row of a post whose pages have come."""
@@ -292,9 +333,10 @@ class ForumSpider(Spider):
         key = self.options.key
         row = row_of(self.site, question, draft.answers, key, draft.fetched_at, draft.layout, topic)
         fingerprint = None if draft.outdated else draft.listed.fingerprint
+        counts = (0, 0) if draft.n_answers is None or draft.cut else (draft.n_answers, draft.n_found)
         if self.job is not None:
             with stop_where_unwritten(self.crawler, self.job.items):
-                self.job.append(row, fingerprint)
+                self.job.append(row, fingerprint, *counts)
             if question.source_id not in self.job.had:
                 self._errors["unwritten"] += 1
                 self._conclude("lost")
@@ -302,12 +344,17 @@ class ForumSpider(Spider):
         self._fingerprints[question.source_id] = fingerprint
         self._items += 1
         self._conclude("cut" if draft.cut else "fetched")
-        if draft.n_answers is not None:
-            self._answers["stated"] += draft.n_answers
-            self._answers["found"] += draft.n_found
+        self._tally(*counts)
+        if counts[1] < counts[0]:
+            logger.info("%s of the %s answers that a post states: %s", counts[1], counts[0], draft.listed.url)
         yield row
         if self._full:
             raise CloseSpider("max_items")
+
+    def _tally(self, stated: int, found: int) -> None:
+        self._answers.add(stated, found)
+        if stated > self.settings.getint("CRAWL_MISSING_MIN"):
+            self._long.add(stated, found)
 
     def _settle(self, draft: Draft) -> Iterator[Request]:
         if draft.settled:
@@ -336,9 +383,9 @@ class ForumSpider(Spider):
 
     # Requests and pages.
 
-    def _list_request(self, url: str, frontier: ListFrontier, board: Board | None) -> Request:
+    def _list_request(self, url: str, frontier: ListFrontier, board: Board | None, *, counted: bool = False) -> Request:
         context = {"frontier": frontier, "board": board}
-        return Request(url, self.parse_list, errback=self.failed_list, cb_kwargs=context)
+        return Request(url, self.parse_list, errback=self.failed_list, cb_kwargs=context, meta={"counted": counted})
 
     def _post_requests(
         self, wanted: list[Listed], listed_at: datetime, frontier: ListFrontier, board: Board | None
@@ -347,13 +394,15 @@ class ForumSpider(Spider):
         for listed in wanted:
             known = self.options.seen.get(listed.source_id)
             unread_before = known is not None and known.unread and known.fingerprint == listed.fingerprint
-            draft = Draft(listed, listed_at, frontier, board, unread_before)
+            draft = Draft(listed, listed_at, frontier, board, unread_before, listed.source_id in self._short)
             request = self._post_request(listed.url, draft, _DETAILS_FIRST)
             request.meta["unread_before"] = unread_before
             yield request
 
-    def _post_request(self, url: str, draft: Draft, priority: int) -> Request:
-        return Request(url, self.parse_post, priority=priority, errback=self.failed_post, cb_kwargs={"draft": draft})
+    def _post_request(self, url: str, draft: Draft, priority: int, *, counted: bool = False) -> Request:
+        request = Request(url, self.parse_post, priority=priority, errback=self.failed_post, cb_kwargs={"draft": draft})
+        request.meta.update({"counted": counted} | ({"dont_cache": True} if draft.fresh else {}))
+        return request
 
     def _once_more(self, response: Response) -> list[Request]:
         """A second request, past the cache, for a page that could not be read: it may have been cut on its way."""
@@ -455,7 +504,15 @@ class ForumSpider(Spider):
         most, share = self.settings.getint("CRAWL_LOST_MAX"), self.settings.getfloat("CRAWL_LOST_SHARE")
         if reason in DONE and self._failed >= max(most, share * (self._requested + self._outcomes["had"])):
             reason = "too_many_lost"  # the same job requests them once more
-        summary = self._sum_up(reason)
+        lists, least = Tally(), self.settings.getint("CRAWL_MISSING_MIN")
+        for frontier in self._frontiers:
+            lists.add(*frontier.whole)
+        for what, tallies in (("posts", (lists,)), ("answers", (self._answers, self._long))):
+            for tally in tallies:
+                if reason in DONE and tally.lacks(least, self.options.args.missing_share):
+                    reason = f"{what}_missing"
+                    logger.error("%s of the %s %s that pages state are missing", tally.missing, tally.stated, what)
+        summary = self._sum_up(reason) | {"list_posts": asdict(lists)}
         if summary["list_ended_first"]:
             first = self.options.window.first
             logger.warning("a list ended before anything older than %s: its site may show no more", first)
@@ -513,7 +570,8 @@ class ForumSpider(Spider):
                 "listed": len(self._listed),
                 **{("left" if outcome == "fetch" else outcome): n for outcome, n in outcomes},
             },
-            "answers": self._answers,
+            "answers": asdict(self._answers),
+            "answers_of_long_posts": asdict(self._long),
             "errors": dict(sorted(errors.items())),
             "refused": dict(sorted(refused.items())),
             "retries": stats.get_value("retry/count", 0),

@@ -91,6 +91,9 @@ def crawl_window(
     if fates:
         counts = ", ".join(f"{count:,} {name}" for name, count in fates.items())
         terminal.line(f"  the other posts of the lists: {counts}")
+    answers = figures.get("answers", {})
+    if answers.get("missing"):
+        terminal.line(f"  answers: {answers['found']:,} of {answers['stated']:,} that the pages state")
     if figures.get("list_ended_first"):
         terminal.line(f"  the site's list ended before {window.first}: older posts may be out of its reach")
 

@@ -36,6 +36,10 @@ _HINTS = {
     "too_many_lost": f"the site fails to give its posts: look at it, wait an hour, then {_AGAIN}",
     "unwritten": f"make room on the disk, then {_AGAIN}",
     "unknown_layout": "the site has changed its pages: those that could not be read are saved in unknown/ of the job",
+    "answers_missing": "look at the page of a post that the log names: a selector or the pager has changed, or [crawl] "
+    "missing_share is too low for this site; the same command then reads such posts again",
+    "posts_missing": "look at the list: its pager has changed, or the site counts what it does not show ([crawl] "
+    "missing_share); then remove the folder of the job, and crawl again",
     "robots_forbidden": "its robots.txt does not allow it: nothing is to be done but to ask its owners",
     "robots": "its robots.txt can not be read, and without one nothing is allowed: look at it, or write to its owners",
 }

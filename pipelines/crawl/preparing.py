@@ -66,6 +66,7 @@ def prepare(
         "--takedown": Home(home).takedown,
         "--base-url": base_url,
         "--max-items": max_items,
+        "--missing-share": settings.missing_share,
         "--keep-pages-days": settings.keep_pages_days,
         "--contact": settings.contact,
         "--delays": None if delays else "off",

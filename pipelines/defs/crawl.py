@@ -27,6 +27,9 @@ FIRST_DAY = "2023-01-01"
 DAYS = dg.DailyPartitionsDefinition(start_date=FIRST_DAY, timezone="Asia/Shanghai", end_offset=1)
 
 
+_COUNTS = ("posts", "list_posts", "answers", "answers_of_long_posts")
+
+
 class CrawlConfig(dg.Config):
     """How a day is crawled."""
 
@@ -148,7 +151,7 @@ def _checked(key: dg.AssetKey, stats: dict[str, Any], shares: list[Coverage]) ->
         asset_key=key,
         check_name="items",
         passed=bool(stats["items"] or stats["nothing_new"]),
-        metadata={name: stats[name] for name in ("items", "nothing_new", "pages", "posts", "errors", "finish_reason")},
+        metadata={name: stats[name] for name in ("items", "nothing_new", "pages", *_COUNTS, "errors", "finish_reason")},
     )
     yield dg.AssetCheckResult(
         asset_key=key,

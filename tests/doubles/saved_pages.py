@@ -6,12 +6,14 @@
 import importlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from parsel import Selector
+
+from crawlers.records import ListPage, PostPage
 
 FOLDER = Path(__file__).parent / "saved"
 
@@ -51,8 +53,11 @@ def saved_pages() -> list[SavedPage]:
 
 
 def page_named(name: str) -> SavedPage:
-    fields = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-    return SavedPage(name, **{**fields, "fetched_at": datetime.fromisoformat(fields["fetched_at"])})
+    page = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    record = ListPage if page["read"] == "list_page" else PostPage
+    unsaid = {one.name: one.default for one in fields(record) if one.default is not MISSING}
+    at = datetime.fromisoformat(page["fetched_at"])
+    return SavedPage(name, **{**page, "fetched_at": at, "gives": {**unsaid, **page["gives"]}})
 
 
 def changed(name: str, old: str, new: str) -> Any:

@@ -6,7 +6,9 @@ import subprocess
 import pytest
 from crawl_runs import ROOT, command, crawl, environment, one_day, post_ids, rows_of, seen, site_file
 from tiny_site import HTML, Page, TinySite
-from xinli_pages import listed, question, site_of
+from xinli_pages import listed, long_post, question, site_of
+
+from crawlers.pages.xinli001 import LATEST
 
 IDS = range(100841600, 100841620)
 JSON = {"Content-Type": "application/json"}
@@ -26,14 +28,14 @@ def changed(page: Page, old: str, new: str) -> Page:
 
 def test_a_post_that_states_answers_and_holds_none_is_an_error_and_no_row(tmp_path):
     pages = {"/qa": listed((IDS[0], 3), (IDS[1], 1))}
-    pages |= {f"/qa/{IDS[0]}": changed(question(IDS[0]), "0个", "3个"), f"/qa/{IDS[1]}": question(IDS[1], n_answers=1)}
+    pages |= {f"/qa/{IDS[0]}": question(IDS[0], states=3), f"/qa/{IDS[1]}": question(IDS[1], n_answers=1)}
     with TinySite(pages) as site:
         run = one_day(tmp_path, site.url)
         assert post_ids(site.requested).count(str(IDS[0])) == 2  # once more, past the cache
     assert set(run.by_id) == {str(IDS[1])}
     assert run.summary["errors"] == {"page": 1}
     assert run.summary["posts"] == {"listed": 2, "fetched": 1, "lost": 1}
-    assert run.summary["answers"] == {"stated": 1, "found": 1}
+    assert run.summary["answers"] == {"stated": 1, "found": 1, "missing": 0}
     assert "the page states answers and holds none" in run.log
     assert len(list((tmp_path / "unknown").iterdir())) == 1
     assert seen(tmp_path)[str(IDS[0])]["unread"] is True
@@ -41,15 +43,53 @@ def test_a_post_that_states_answers_and_holds_none_is_an_error_and_no_row(tmp_pa
 
 def test_answers_on_the_second_page_alone_and_an_image_alone_are_no_error(tmp_path):
     """Only a post of whose answers not one is there is an error."""
-    pages = {"/qa": listed((IDS[0], 12), (IDS[1], 1))}
+    pages = {"/qa": listed((IDS[0], 9), (IDS[1], 1))}
     pages[f"/qa/{IDS[1]}"] = changed(question(IDS[1], n_answers=1), "回答0</div>", "<img src='x'></div>")
-    pages[f"/qa/{IDS[0]}"] = changed(question(IDS[0], more=True), "0个", "12个")
+    pages[f"/qa/{IDS[0]}"] = question(IDS[0], more=True, states=9)
     pages[f"/qa/{IDS[0]}?page=2"] = question(IDS[0], n_answers=2, page=2)
     with TinySite(pages) as site:
         run = one_day(tmp_path, site.url)
     assert {i: len(row["answers"]) for i, row in run.by_id.items()} == {str(IDS[0]): 2, str(IDS[1]): 0}
-    assert run.summary["answers"] == {"stated": 13, "found": 3}
+    assert run.summary["answers"] == {"stated": 10, "found": 3, "missing": 7}
     assert run.summary["errors"] == {}
+
+
+def test_pages_of_answers_without_a_pager_are_counted(tmp_path):
+    with TinySite(long_post(IDS[0], 40, n_pages=4)) as site:
+        run = one_day(tmp_path, site.url)
+    assert [len(row["answers"]) for row in run.rows] == [40]
+    assert run.summary["answers"] == run.summary["answers_of_long_posts"] == {"stated": 40, "found": 40, "missing": 0}
+
+
+@pytest.mark.parametrize("beyond", ["the first page once more", "no such page"])
+def test_a_crawl_that_brings_10_of_195_answers_fails_and_reads_them_once_they_can_be_read(tmp_path, beyond):
+    pages = long_post(IDS[0], 195, n_pages=1)
+    if beyond == "no such page":
+        pages[f"/qa/{IDS[0]}?page=2"] = (404, HTML, b"nothing here")
+    with TinySite(pages) as site:
+        run = one_day(tmp_path, site.url, code=1)
+        assert run.summary["finish_reason"] == "answers_missing"
+        assert run.summary["answers"] == {"stated": 195, "found": 10, "missing": 185}
+        assert run.summary["nothing_new"] is False
+        assert "185 of the 195 answers that pages state are missing" in run.log
+        assert not (tmp_path / "stats.json").exists()
+        assert len(site.requested) == 4  # robots.txt, the list, the post, and what is beyond it
+        assert one_day(tmp_path, site.url, code=1).summary["finish_reason"] == "answers_missing", "nor the second time"
+        pages |= long_post(IDS[0], 195, n_pages=19)
+        again = one_day(tmp_path, site.url)
+    assert len(again.by_id[str(IDS[0])]["answers"]) == 190
+    assert again.summary["answers"] == {"stated": 195, "found": 190, "missing": 5}, "few are no sign"
+
+
+def test_a_lost_pager_is_seen_among_many_posts_of_few_answers_and_its_site_may_be_allowed_it(tmp_path):
+    """Of 79 answers 12 are missing, less than a fifth: all of them of the one post that has more than a page."""
+    others = {f"/qa/{i}": question(i, n_answers=3) for i in IDS[1:]}
+    pages = long_post(IDS[0], 22, n_pages=1) | others | {"/qa": listed(*((i, 3) for i in IDS))}
+    with TinySite(pages) as site:
+        run = one_day(tmp_path / "strict", site.url, code=1)
+        assert run.summary["answers"] == {"stated": 79, "found": 67, "missing": 12}
+        assert run.summary["answers_of_long_posts"] == {"stated": 22, "found": 10, "missing": 12}
+        assert one_day(tmp_path / "lax", site.url, "--missing-share", "0.6").summary["items"] == 20
 
 
 AT = "2025-05-20T01:00:00.000Z"
@@ -149,6 +189,75 @@ def test_a_server_that_fails_for_every_post_is_not_requested_all_of_them(tmp_pat
 
 
 # Lists.
+
+
+def numbers(path: str, page: int) -> str:
+    links = (f"<a href='{path}?page={n}'>{n}</a>" for n in (1, 2, 3) if n != page)
+    return f"<div class='pagenavi'><b>{page}</b>{''.join(links)}</div>"
+
+
+def labelled(path: str, page: int) -> str:
+    """The links of the pages are a script's, but that to the next."""
+    following = f"<a href='{path}?page={page + 1}'>下一页 ›</a>" if page < 3 else "<a class='disabled'>下一页 ›</a>"
+    return f"<div class='paging'><a href='javascript:go(1)'>1</a>{following}</div>"
+
+
+PAGERS = {
+    "rel": lambda path, page: f"<link rel='next' href='{path}?page={page + 1}'>" if page < 3 else "",
+    "label": labelled,
+    "numbers": numbers,
+    "none": lambda path, page: "",
+}
+
+
+def three_pages(pager: str, ids: range) -> dict[str, Page]:
+    pages = {f"/qa/{i}": question(i) for i in ids}
+    for n in (1, 2, 3):
+        address = "/qa" if n == 1 else LATEST.replace("page=1", f"page={n}") if pager == "none" else f"/qa?page={n}"
+        pages[address] = listed(*((i, 0) for i in ids[10 * n - 10 : 10 * n]), pager=PAGERS[pager]("/qa", n))
+    return pages
+
+
+@pytest.mark.parametrize("pager", PAGERS)
+def test_every_post_of_a_list_comes_whatever_its_pager_is(tmp_path, pager):
+    ids = range(100841600, 100841630)
+    with TinySite(three_pages(pager, ids)) as site:
+        run = one_day(tmp_path, site.url)
+        assert sum("/qa?" in path for path in site.requested) == 4, "none of these says which is the last"
+    assert set(run.by_id) == {str(i) for i in ids}
+    assert run.summary["posts"]["fetched"] == 30
+
+
+@pytest.mark.parametrize("beyond", [(404, HTML, b"nothing here"), listed(pager="")], ids=["no page", "empty"])
+def test_a_list_without_a_pager_ends_where_there_is_no_further_page(tmp_path, beyond):
+    pages = three_pages("none", range(100841600, 100841630))
+    pages[LATEST.replace("page=1", "page=4")] = beyond
+    with TinySite(pages) as site:
+        run = one_day(tmp_path, site.url)
+    assert (run.summary["items"], run.summary["errors"], run.summary["list_ended_first"]) == (30, {}, True)
+
+
+def test_a_pager_that_a_script_turns_is_an_error_and_no_end(tmp_path):
+    pager = "<ul class='pagination'><li><a href='javascript:go(2)'>下一页</a></li></ul>"
+    with TinySite({"/qa": listed((IDS[0], 0), pager=pager)}) as site:
+        assert one_day(tmp_path, site.url, code=1).summary["finish_reason"] == "list_failed"
+
+
+def test_a_board_that_states_195_threads_and_shows_10_makes_the_crawl_fail(tmp_path):
+    """NodeBB states how many topics a category has; here nothing leads to its second page."""
+    topics = [{"tid": i, "postcount": 1, "timestampISO": AT, "lastposttimeISO": AT} for i in range(1, 11)]
+    pages = {"/api/category/2": (200, JSON, json.dumps({"topics": topics, "topic_count": 195}).encode())}
+    for i in range(1, 11):
+        post = {"pid": i, "uid": 7, "content": "<p>文字</p>", "timestampISO": AT}
+        topic = {"tid": i, "mainPid": i, "title": "题目", "postcount": 1, "posts": [post]}
+        pages[f"/api/topic/{i}"] = (200, JSON, json.dumps(topic).encode())
+    with TinySite(pages) as site:
+        forum = site_file(tmp_path, "nodebb", boards='[{ id = "2" }]')
+        run = one_day(tmp_path / "job", site.url, source=forum, code=1)
+        assert run.summary["finish_reason"] == "posts_missing"
+        assert run.summary["list_posts"] == {"stated": 195, "found": 10, "missing": 185}
+        pages["/api/category/2"] = (200, JSON, json.dumps({"topics": topics, "topic_count": 12}).encode())
+        assert len(one_day(tmp_path / "other", site.url, source=forum).rows) == 10
 
 
 def leading_on(page: Page, address: str) -> Page:

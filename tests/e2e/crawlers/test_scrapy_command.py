@@ -19,6 +19,7 @@ def test_a_window_becomes_a_feed_of_the_posts_of_the_journal(clean_replica, tmp_
     assert not any(row["title"] in ran.stderr or row["description"][:20] in ran.stderr for row in rows)
     journal = rows_of(job)
     assert [line.pop("fingerprint") is not None for line in journal] == [True] * len(rows) * with_job
+    assert all(line.pop("stated") == line.pop("found") == len(line["answers"]) for line in journal)
     assert rows == journal or not with_job
     assert feed.stat().st_mode & 0o777 == 0o600
 
