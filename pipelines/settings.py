@@ -156,7 +156,10 @@ class AnnotateSizes(_Section):
     emotions: Room | None = None
     ecot_chains: Room | None = None
     coe_chains: Room | None = None  # E: 200, reviewed by professionals
-    cer_candidates: Room | None = None  # rounds
+    cer_candidates: Room | None = None  # rounds that train
+    # Rounds of validation and test: of those that the draw passes on its way so many at most. None: all of these, so
+    # that they are as large a part as among all rounds. C held out 574 samples of 11,140 labels.
+    cer_candidates_held_out: Annotated[int, Field(ge=0)] | None = None
 
 
 class RewriteSizes(_Section):

@@ -74,7 +74,10 @@ class CoeChains(LlmMade):
 
 
 class CerCandidates(LlmMade):
-    """C: three controllable steps and a response to a sampled round, from its history only."""
+    """C: three controllable steps and a response to a sampled round, from its history only.
+
+    Its split, and that of its labels, is that of its group in `splits`: nothing learns from a held-out one.
+    """
 
     dialogue_id = dy.String(primary_key=True, description="the dialogue")
     round = dy.Int64(primary_key=True, min=1, description="the sampled round")

@@ -123,15 +123,15 @@ class SftCer(ChatSet):
 
 
 class RmProcess(ChatSet):
-    """C: a process reward model, one verdict a step."""
+    """C: a process reward model, one verdict a step. Held-out rows measure it."""
 
 
 class RmOutcome(ChatSet):
-    """C: an outcome reward model, one verdict a response."""
+    """C: an outcome reward model, one verdict a response. Held-out rows measure it."""
 
 
 class RmUnified(ChatSet):
-    """C: UnifiReward, verdicts on steps and response over several turns, each of which is learnt."""
+    """C: UnifiReward, verdicts on steps and response over several turns, each learnt. Held-out rows measure it."""
 
 
 class RmTriplets(Sample):

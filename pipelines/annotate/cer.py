@@ -29,20 +29,23 @@ _WORDS = ("emotion", *_REASONINGS, "response")
 
 @stage("cer_candidates", group="annotate", asks="annotate.cer", units={"cer_candidates": {"round": ("sampled_turns",)}})
 def plan(sampled_turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -> Plan:
-    """One question a sampled round of the train split and a model: of the history, never of the reference. The first
-    model writes candidate 1, and so on; an alias that comes twice is drawn twice.
+    """One question a sampled round and a model: of the history, never of the reference. The first model writes
+    candidate 1, and so on; an alias that comes twice is drawn twice. Rounds of validation and test are asked about as
+    well, for reward models are measured on them (C Table 1); whatever learns leaves them out by their split.
 
-    Drops of rounds, before asking: not_train, needs_media, under_18, risk, same_history (word for word that of another
-    round); after: no_candidate. Drops of candidates: the reasons of replies, and personal_data. Raises RequestError for
-    a round whose group has no split.
+    Drops of rounds, before asking: needs_media, under_18, risk, same_history (word for word that of another round);
+    after: no_candidate. Drops of candidates: the reasons of replies, and personal_data. Raises RequestError for a round
+    whose group has no split.
     """
     eligibility = Eligibility(splits)
     asked: dict[str, Row] = {}
     asked_of: dict[str, str] = {}  # from a history to the round that is asked about
     lost: list[Lost] = []
-    for row in sampled_turns.sort("dialogue_id", "round").iter_rows(named=True):
-        row_id = round_id(row["dialogue_id"], row["round"])
-        exclusion = eligibility.exclusion_reason(row_id, row)
+    in_order = sampled_turns.sort("dialogue_id", "round").iter_rows(named=True)
+    rounds = {round_id(row["dialogue_id"], row["round"]): row for row in in_order}
+    held_out = {row_id for row_id, row in rounds.items() if eligibility.split(row_id, row) != "train"}
+    for row_id in sorted(rounds, key=held_out.__contains__):  # a held-out round takes no history from one that trains
+        row, exclusion = rounds[row_id], eligibility.unfit(row_id, rounds[row_id])
         if exclusion is None and row["needs_media"]:
             exclusion = "needs_media", "the history holds a clip that text does not replace"
         if exclusion is None and (first := asked_of.setdefault(repr(row["history"]), row_id)) != row_id:
@@ -74,7 +77,7 @@ def plan(sampled_turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str
         empty = [Lost("round", one, "no_candidate", detail) for one in asked if one not in with_candidate]
         return kept, gather(out, dropped(STAGE, empty))
 
-    return Plan(questions, candidates.dropped, finish)
+    return Plan(questions, candidates.dropped, finish, held_out)
 
 
 def _question(row_id: str, row: Row, model: str, sample: int) -> Question[Cer]:

@@ -63,16 +63,19 @@ class Stage:
         """The part of the settings (`pipelines.settings.Settings`) that decides the result."""
         dumped = settings.model_dump(mode="json")
         decisive = {name: reduce(getitem, name.split("."), dumped) for name in self.reads}
-        size = self.size(settings)
-        decisive |= {} if size is None else {"size": size, "seed": dumped["seed"]}  # the seed draws them
+        sizes = self.sizes(settings)
+        decisive |= sizes | {"seed": dumped["seed"]} if sizes else {}  # the seed draws them
         return decisive | ({"models": self.models(settings)} if self.asks else {})
 
-    def size(self, settings: Any) -> int | None:
-        """How many things it asks about at most (`sizes` beside its models); None: about all, or it asks nothing."""
+    def sizes(self, settings: Any) -> dict[str, int]:
+        """How many things it asks about at most, by the arguments `size` and `held_out` of `llm.tasks.sampled`: what
+        the settings say of it (`sizes` beside its models). One that is not there: about all, or it asks nothing.
+        """
         if not self.asks:
-            return None
-        size: int | None = getattr(getattr(settings, self.asks.partition(".")[0]).sizes, self.name)
-        return size
+            return {}
+        sizes = getattr(settings, self.asks.partition(".")[0]).sizes
+        said = {"size": getattr(sizes, self.name), "held_out": getattr(sizes, f"{self.name}_held_out", None)}
+        return {name: size for name, size in said.items() if size is not None}
 
     def models(self, settings: Any) -> tuple[str, ...]:
         """The aliases of the models that the settings name for the stage; none for one that asks none."""

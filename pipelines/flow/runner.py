@@ -250,7 +250,8 @@ class Runner:
             arguments["models"] = ()
         if provider is not None:
             models = self.clients.of(provider).models(stage.models(self.settings))
-            plan = sampled(stage.function(**arguments, models=models), stage.size(self.settings), self.settings.seed)
+            plan = stage.function(**arguments, models=models)
+            plan = sampled(plan, seed=self.settings.seed, **stage.sizes(self.settings))
         return _Inputs(parents, rows, arguments, provider, plan)
 
     def refresh(self, stage: Stage) -> Outcome:

@@ -7,7 +7,7 @@ A plan is pure: it sends nothing and reads no file. The runner of a stage asks i
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,30 +30,39 @@ class Plan:
 
     `dropped` is what was dropped before asking. `finish` takes one reply a question, in their order, and gives
     `(kept, dropped)` of the whole task; it raises ValueError where the replies are not those of the questions.
+    `held_out` are the things asked about that nothing learns from (`sampled`).
     """
 
     questions: list[Question[Any]]
     dropped: pl.DataFrame
     finish: Callable[[Replies], Result]
+    held_out: Collection[str] = ()
 
 
-def sampled(plan: Plan, size: int | None, seed: int) -> Plan:
+def sampled(plan: Plan, size: int | None = None, seed: int = 0, held_out: int | None = None) -> Plan:
     """The plan of at most `size` of the things that it asks about, drawn by the seed; None: of all.
 
-    A greater size keeps what a smaller one has drawn. The rest is dropped: not_sampled.
+    Held-out things are not counted: the draw takes those that it passes on its way, `held_out` of them at most (None:
+    all), so their share is what it is among all, and what trains is drawn as if there were none of them. A greater size
+    keeps what a smaller one has drawn. The rest is dropped: not_sampled.
     """
 
     def subject(question: Question[Any]) -> str:
         return question.about or question.row_id
 
     subjects = sorted(set(map(subject, plan.questions)), key=lambda one: digest(f"{seed}/{one}", 16))
-    if size is None or len(subjects) <= size:
+    learnt = [place for place, one in enumerate(subjects) if one not in plan.held_out]
+    end = len(subjects) if size is None or len(learnt) <= size else learnt[size]
+    passed = [one for one in subjects[:end] if one in plan.held_out]
+    chosen = set(subjects[:end]) - set(passed[len(passed) if held_out is None else held_out :])
+    if len(chosen) == len(subjects):
         return plan
-    chosen = set(subjects[:size])
 
     def unasked(question: Question[Any]) -> Reply[Any]:
         nobody = Provenance("none", question.model, None, question.prompt.name, "none")
-        return Reply(question, None, nobody, reason=NOT_SAMPLED, detail=f"at most {size:,}")
+        limits = {"": size, " held out": held_out if subject(question) in plan.held_out else None}
+        detail = ", ".join(f"at most {limit:,}{of}" for of, limit in limits.items() if limit is not None)
+        return Reply(question, None, nobody, reason=NOT_SAMPLED, detail=detail)
 
     def finish(replies: Replies) -> Result:
         received = iter(replies)

@@ -79,16 +79,18 @@ def with_topics(posts: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def c_agreement(candidates: pl.DataFrame, turns: pl.DataFrame) -> PaperTable:
+def c_agreement(candidates: pl.DataFrame, turns: pl.DataFrame, splits: pl.DataFrame) -> PaperTable:
     """How far candidates agree with the labels of their sources (`agreement`)."""
-    rows = [(*row[:4], _rounded(row[4]), row[5], _rounded(row[6])) for row in agreement(candidates, turns).iter_rows()]
+    figures = agreement(candidates, turns, splits).iter_rows()
+    rows = [(*row[:5], _rounded(row[5]), row[6], _rounded(row[7])) for row in figures]
     return PaperTable(
         "C: candidates beside the labels of their sources",
-        ("source", "model", "field", "labelled", "agreeing", "with one label", "kappa"),
+        ("source", "model", "rounds", "field", "labelled", "agreeing", "with one label", "kappa"),
         rows,
         set(),
         [
             "Agreeing: the share whose label is among the source's. Kappa (Cohen's) is over rounds with one label.",
+            "Rounds of train, or held out (validation and test): nothing learns from the candidates of these.",
             "Several strategies may be right at one moment: this is no score to be raised.",
         ],
     )
@@ -134,7 +136,7 @@ def paper_tables(
             *map(optional, ("cer_labels", "sampled_turns", "splits")),
         )
         if there("cer_candidates"):
-            tables["C agreement"] = c_agreement(read("cer_candidates"), optional("sampled_turns"))
+            tables["C agreement"] = c_agreement(read("cer_candidates"), *map(optional, ("sampled_turns", "splits")))
     return tables
 
 
@@ -296,27 +298,29 @@ def _rounded(value: float | None) -> float | None:
 # share of these whose label is among the source's (a turn may carry several strategies). `single`: those with exactly
 # one label of the source, over which `kappa` is taken; null: undefined, as where everybody says the same.
 AGREEMENT = pl.Schema(
-    dict.fromkeys(("source", "model_asked", "field"), pl.String)
+    dict.fromkeys(("source", "model_asked", "rounds", "field"), pl.String)
     | {"labelled": pl.Int64, "agreeing": pl.Float64, "single": pl.Int64, "kappa": pl.Float64}
 )
 
 
-def agreement(candidates: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
-    """Agreement of `cer_candidates` with the labels of their rounds in `sampled_turns`, by source, model and field.
+def agreement(candidates: pl.DataFrame, turns: pl.DataFrame, splits: pl.DataFrame) -> pl.DataFrame:
+    """Agreement of `cer_candidates` with the labels of their rounds in `sampled_turns`, by source, model, whether the
+    round is held out by `splits`, and field.
 
     Returns a frame of AGREEMENT, sorted; a field that a source does not label has no line. Emotions are compared by the
     closed set `EMOTIONS`: another word of a candidate agrees with nothing.
     """
     labels = turns.select("dialogue_id", "round", "source", "strategies", labelled_emotion="emotion")
     joined = candidates.join(labels, on=["dialogue_id", "round"], how="inner", maintain_order="left")
-    pairs: defaultdict[tuple[str, str, str], list[tuple[str, list[str]]]] = defaultdict(list)
+    joined = joined.join(splits.select("group_id", "split"), on="group_id", how="inner", maintain_order="left")
+    pairs: defaultdict[tuple[str, str, str, str], list[tuple[str, list[str]]]] = defaultdict(list)
     for row in joined.iter_rows(named=True):
-        source, model = row["source"], row["model_asked"]
+        of = row["source"], row["model_asked"], "train" if row["split"] == "train" else "held out"
         if row["strategies"]:
-            pairs[source, model, "strategy"].append((row["strategy"], list(dict.fromkeys(row["strategies"]))))
+            pairs[*of, "strategy"].append((row["strategy"], list(dict.fromkeys(row["strategies"]))))
         if label := EMOTIONS.find(row["labelled_emotion"] or ""):
             emotion = EMOTIONS.find(row["emotion"])
-            pairs[source, model, "emotion"].append((emotion.en if emotion else row["emotion"], [label.en]))
+            pairs[*of, "emotion"].append((emotion.en if emotion else row["emotion"], [label.en]))
     lines = []
     for key, of_key in sorted(pairs.items()):
         agreeing = sum(word in labels for word, labels in of_key) / len(of_key)

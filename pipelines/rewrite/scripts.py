@@ -121,13 +121,20 @@ def of_label(candidate: Mapping[str, Any], turn: Mapping[str, Any]) -> Script:
 
 
 def scripts(
-    dialogues: pl.DataFrame, splits: pl.DataFrame, turns: pl.DataFrame, candidates: pl.DataFrame, labels: pl.DataFrame
+    dialogues: pl.DataFrame,
+    splits: pl.DataFrame,
+    turns: pl.DataFrame,
+    candidates: pl.DataFrame,
+    labels: pl.DataFrame,
+    *,
+    held_out: bool = False,
 ) -> tuple[Scripts, list[Lost]]:
     """The dialogues and labelled rounds that may teach, by unit and id, and what is left out.
 
     Args:
         dialogues: Rows of `coherent_dialogues`; `splits`: the split of every group.
         turns: Rows of `sampled_turns`; `candidates`: of `cer_candidates`; `labels`: of `cer_labels`.
+        held_out: Whether rows of validation and test are there as well, which nothing may learn from.
 
     Returns a script for each dialogue and each label, or its loss: not_train, under_18, risk; and for a label
     no_candidate, where what was labelled is gone, or candidate_changed, where something else has its id.
@@ -135,10 +142,11 @@ def scripts(
     Raises RequestError for a group without a split.
     """
     eligibility = Eligibility(splits)
+    excluded = eligibility.unfit if held_out else eligibility.exclusion_reason
     kept: list[Script] = []
     lost: list[Lost] = []
     for row in dialogues.iter_rows(named=True):
-        if (exclusion := eligibility.exclusion_reason(row["dialogue_id"], row)) is not None:
+        if (exclusion := excluded(row["dialogue_id"], row)) is not None:
             lost.append(Lost("dialogue", row["dialogue_id"], *exclusion))
         else:
             kept.append(of_dialogue(row))
@@ -149,7 +157,7 @@ def scripts(
         turn, candidate = turn_of.get((label["dialogue_id"], label["round"])), candidate_of.get(row_id)
         if turn is None or candidate is None:
             lost.append(Lost("label", row_id, "no_candidate", "the candidate that was labelled is there no more"))
-        elif (exclusion := eligibility.exclusion_reason(row_id, turn)) is not None:
+        elif (exclusion := excluded(row_id, turn)) is not None:
             lost.append(Lost("label", row_id, *exclusion))
         elif (script := of_label(candidate, turn)).hash != label["labelled"]:
             lost.append(Lost("label", row_id, "candidate_changed", "since it was labelled"))

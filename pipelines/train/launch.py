@@ -229,7 +229,8 @@ class Run:
             return
         counted = self if tokens is None else replace(self, overrides={**self.overrides, self.trainer.model: tokens})
         try:
-            rows = {"text_only": text_only(self.release), "variants": self._variants(), "lengths": counted.lengths()}
+            lengths = [*counted.lengths(), *self._unvalidated()]
+            rows = {"text_only": text_only(self.release), "variants": self._variants(), "lengths": lengths}
         except RequestError:  # nothing was trained: the next request of this name may be another
             for folder in (DATA, START, CACHE):  # without its note an erasure would not look for rows in there
                 shutil.rmtree(self.folder / folder, ignore_errors=True)
@@ -245,6 +246,14 @@ class Run:
         paths = map(Path, [files] if isinstance(files, str) else files)
         counts = count_variants(list(paths), variants_of(self.recipe, self.ablation))
         return {} if counts.keys() <= {"none"} else counts
+
+    def _unvalidated(self) -> list[str]:
+        """A line where the release has validation rows, and the run is not validated on them."""
+        rows = self.release.rows(self.recipe.rows, "validation")
+        if "validation" in self.files or not rows:
+            return []
+        batch = self.overrides.get("data.train_batch_size")
+        return [f"not validated: there are {rows:,} rows for it, and one batch takes {batch}"]
 
     def _make_start(self, locks: Locks) -> None:
         """The tiny model of `cpu_smoke`, where the run starts from no other."""

@@ -99,7 +99,8 @@ def prepare(
         recipe = load_recipe(chosen.recipe)
     trainer = TRAINERS[recipe.trainer]
     released = find_release(home, release)
-    files = _files(home, released, recipe)
+    batch = build_overrides(recipe, preset, settings, ablation=chosen).get("data.train_batch_size")
+    files = _files(home, released, recipe, batch if isinstance(batch, int) else 1)
     require_variants(files["train"], recipe, chosen)
     folder = Home(home).training / (name or "-".join(filter(None, (recipe.name, ablation, preset, released.name))))
     ours = _file_settings(folder, recipe, chosen, files, most_rows)
@@ -222,13 +223,17 @@ def _refuse_ours(recipe: Recipe, ours: Mapping[str, Any], settings: Mapping[str,
             raise RequestError(f"{value!r} is no model to start from", where=f"{key}: {SETTINGS_PLACE}", hint="name it")
 
 
-def _files(home: Path, release: Release, recipe: Recipe) -> dict[str, list[Path]]:
-    """The files of the recipe's rows by split. SFT has training rows alone; it is not validated."""
+def _files(home: Path, release: Release, recipe: Recipe, batch: int = 1) -> dict[str, list[Path]]:
+    """The files of the recipe's rows by split. Of SFT reward models are validated and warm starts are not, which have
+    no held-out rows; nor is it validated on fewer rows than one batch takes, for verl leaves out what fills no batch.
+    """
     folder = Releases(home).folder(release.name)
     files = {
         split: [folder / shard.path for shard in release.configs.get(recipe.rows, []) if shard.split == split]
         for split in ("train", "validation")
     }
+    if recipe.trainer == "sft" and release.rows(recipe.rows, "validation") < batch:
+        files["validation"] = []
     for split in ("train",) if recipe.trainer == "sft" else ("train", "validation"):
         if not files[split]:
             raise RequestError(
@@ -250,6 +255,8 @@ def _file_settings(
     for split, paths in files.items():
         names = [str(rewritten_rows(folder, split))] if rewritten else [str(path) for path in paths]
         settings[trainer.train if split == "train" else trainer.validation] = names[0] if len(names) == 1 else names
+    if recipe.trainer == "sft" and "validation" not in files:
+        settings["trainer.test_freq"] = -1  # else verl would look for rows to validate on
     return settings
 
 

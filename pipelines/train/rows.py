@@ -58,7 +58,7 @@ def require_variants(paths: Sequence[Path], recipe: Recipe, ablation: Ablation) 
 
 
 def count_rows(paths: Sequence[Path], recipe: Recipe, ablation: Ablation, most: int | None = None) -> int:
-    """The number of rows that `write_rows` writes. Raises as it does."""
+    """The number of training rows that `write_rows` writes. Raises as `require_variants` does."""
     import pyarrow.parquet as pq
 
     require_variants(paths, recipe, ablation)
@@ -70,16 +70,14 @@ def count_rows(paths: Sequence[Path], recipe: Recipe, ablation: Ablation, most: 
 def write_rows(
     paths: Sequence[Path], target: Path, recipe: Recipe, ablation: Ablation, most: int | None = None
 ) -> None:
-    """Write the rows of an ablation, out of a release's Parquet files, as one file: `most` of them, drawn by a hash of
-    their ids, so that two ablations of equal size have the same.
-
-    Raises RequestError as `require_variants` does.
+    """Write the rows of an ablation, out of a release's Parquet files of one split, as one file: `most` of them, drawn
+    by a hash of their ids, so that two ablations of equal size have the same. Held-out rows are as they were written,
+    of no other variant, so all ablations are validated on the same.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    require_variants(paths, recipe, ablation)
     table = pa.concat_tables([pq.read_table(path) for path in paths])
     if names := variants_of(recipe, ablation):
         table = table.filter(pc.is_in(table["variant"], pa.array(names)))

@@ -2,8 +2,8 @@
 
 All three hold the same verdicts on the same candidates, right and wrong ones: step by step and on the responses alone,
 where no sample shows another verdict, and in one conversation where each sees those before it (UnifiReward). Rewritten
-candidates stand beside their sources, by `variant`: its recipe says which of them a model learns from. Only training
-rounds have labels.
+candidates stand beside their sources, by `variant`: its recipe says which of them a model learns from. Held-out rounds
+are there as they were written: C measures its judges on those of 574 samples (Table 1).
 """
 
 from collections.abc import Callable, Sequence

@@ -70,8 +70,8 @@ def cer_samples(candidates: pl.DataFrame, labels: Sequence[Labelled], lost: Sequ
     Takes rows of `cer_candidates`, and what `labelled` gives, rewritten candidates among it.
 
     Returns:
-        `(kept, dropped)`. Drops are in the unit `candidate`, rewritten ones included: not_labelled,
-        those of `labelled`, step_wrong (with the steps), not_preferred (with the preference).
+        `(kept, dropped)`. Drops are in the unit `candidate`, rewritten ones included: not_labelled, those of
+        `labelled`, not_train (a held-out round), step_wrong (with the steps), not_preferred (with the preference).
     """
     made = set(map(label_id, candidates.iter_rows(named=True)))
     known = {one.row_id for one in labels} | {one.row_id for one in lost}
@@ -81,7 +81,9 @@ def cer_samples(candidates: pl.DataFrame, labels: Sequence[Labelled], lost: Sequ
     kept: list[Row] = []
     for one in labels:
         wrong = [str(step) for step, right in enumerate(one.right, 1) if not right]
-        if wrong:
+        if one.split != "train":
+            out.append(Lost("candidate", one.row_id, "not_train", one.split))
+        elif wrong:
             out.append(Lost("candidate", one.row_id, "step_wrong", ", ".join(wrong)))
         elif one.preference not in MATCHING:
             out.append(Lost("candidate", one.row_id, "not_preferred", one.preference))

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from train_env import BLOCK_IN_PROMPT_ALONE, ROWS, SAVED, SEED, STEPS, Trained, script_result
 
@@ -12,7 +13,7 @@ from pipelines.settings import Rewards
 from pipelines.train.experiment import Experiment, Planned, plan_runs, prepare_runs, read_experiment, train_runs
 from pipelines.train.launch import Run
 from pipelines.train.recipe import as_arguments
-from pipelines.train.runs import METRICS, MODEL, NOTE, REFUSED, parse_step, read_config, read_note
+from pipelines.train.runs import METRICS, MODEL, NOTE, REFUSED, describe_rows, parse_step, read_config, read_note
 
 pytestmark = pytest.mark.xdist_group("training")  # the home is made there
 
@@ -180,13 +181,23 @@ class TestAnExperiment:
         assert "training ended with code -9" in experiment.killed
         assert experiment.left == [], "a worker that trains on beside the next start"
         second = (run.folder / METRICS / "0002.jsonl").read_bytes().splitlines()
-        steps = [parse_step(line)[0] for line in second]
+        steps = [step for step, metrics in map(parse_step, second) if "val/loss" not in metrics]
         assert steps[0] > 1
         assert steps[0] % SAVED == 1
         assert steps == list(range(steps[0], STEPS + 1))
         assert sorted(run.metrics()) == list(range(1, STEPS + 1))
 
-    def test_results_stand_in_the_order_of_the_file_with_what_they_measure(self, experiment: Trained):
+    def test_the_reward_model_is_validated_on_held_out_rows(self, run: Run):
+        validated = {step: one["val/loss"] for step, one in run.metrics().items() if "val/loss" in one}
+        assert list(validated) == [10, STEPS], "as cpu_smoke has it"
+        assert validated[STEPS] < validated[10], "it learns the form of verdicts, whichever they are"
+        held_out = pq.read_table(run.folder / "data" / "validation.parquet")
+        assert held_out.num_rows >= 8, "a batch of the experiment's"
+        assert set(held_out["split"].to_pylist()) == {"validation"}
+        [counted] = [line for line in describe_rows(run.folder) if line.startswith("samples of validation")]
+        assert counted.startswith(f"samples of validation: {held_out.num_rows:,}, ")
+
+    def test_results_stand_in_the_order_of_the_file_with_what_they_measure(self, experiment: Trained, run: Run):
         assert [one["recipe"] for one in experiment.results] == ["unifireward", "empathy_encoder"]
         alike = {"ablation": "", "rows": ROWS, "asked_rows": ROWS, "seeds": 1, "figure": "loss", "shown": "train/loss"}
         assert all(alike.items() <= one.items() for one in experiment.results)
@@ -194,7 +205,8 @@ class TestAnExperiment:
         assert imitating["steps"] == STEPS
         assert imitating["last"] < imitating["first"] - 1
         assert imitating["measured"].startswith("loss of unifireward on what it imitates; it writes no outputs")
-        assert (imitating["validation"], imitating["validation_figure"]) == (None, None)
+        assert imitating["validation"] == run.metrics()[STEPS]["val/loss"]
+        assert imitating["validation_figure"] == "loss"
         assert contrastive["measured"] == "loss over triplets"
         assert contrastive["validation_figure"] == "balanced accuracy"
 

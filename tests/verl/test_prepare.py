@@ -109,8 +109,26 @@ def test_a_model_to_start_from_is_a_name(training_home: Path):
 def test_an_ablation_may_be_another_recipe(training_home: Path):
     run = run_of(training_home, "empathy_coe", "cpu_smoke", ablation="sft_only")
     assert (run.recipe.name, run.folder.name) == ("empathy_sft", "empathy_sft-sft_only-cpu_smoke-v1")
-    assert set(run.files) == {"train"}, "SFT is not validated"
+    assert set(run.files) == {"train"}, "a warm start is not validated"
     assert "data.val_files" not in run.overrides
+    assert run.overrides["trainer.test_freq"] == -1
+
+
+def test_a_reward_model_is_validated_where_its_held_out_rows_fill_a_batch(training_home: Path):
+    rows = find_release(training_home, "v1").rows("rm_unified", "validation")
+    run = run_of(training_home, "unifireward", "cpu_smoke")
+    assert run.overrides["data.val_files"] == str(run.folder / "data" / "validation.parquet")
+    assert (run.overrides["trainer.test_freq"], run._unvalidated()) == (10, [])
+    size = {"data.train_batch_size": rows + 1}
+    few = run_of(training_home, "unifireward", "cpu_smoke", settings=size)
+    assert set(few.files) == {"train"}
+    assert "data.val_files" not in few.overrides
+    assert few.overrides["trainer.test_freq"] == -1
+    assert few._unvalidated() == [f"not validated: there are {rows:,} rows for it, and one batch takes {rows + 1}"]
+    assert (
+        "validation"
+        in run_of(training_home, "unifireward", "cpu_smoke", settings={"data.train_batch_size": rows}).files
+    )
 
 
 def test_ablations_differ_in_what_the_paper_compares_and_in_nothing_else(training_home: Path):

@@ -95,20 +95,33 @@ def test_without_an_ablation_the_recipe_names_the_variants_and_one_that_is_a_rec
     assert run.rows == counts["none"] + counts["P"] < sum(counts.values())
 
 
+def test_all_ablations_are_validated_on_the_same_held_out_rows_as_they_were_written(
+    training_home: Path, tmp_path: Path
+):
+    for name in ("unifireward", "compeer_prm", "compeer_orm"):
+        recipe = load_recipe(name)
+        run = prepare(training_home, recipe, "cpu_smoke")
+        whole = pq.read_table(run.files["validation"])
+        assert set(whole["variant"].to_pylist()) == {"none"}
+        assert set(whole["split"].to_pylist()) == {"validation"}
+        for ablation in ("", *recipe.ablations):
+            assert written(list(run.files["validation"]), tmp_path / "rows.parquet", recipe, ablation).equals(whole)
+        assert set(pq.read_table(run.files["train"])["split"].to_pylist()) == {"train"}
+
+
 @pytest.mark.parametrize("ablation", ["d", "r"])
-def test_an_ablation_without_rows_of_one_of_its_variants_is_refused(persona_home: Path, tmp_path: Path, ablation: str):
+def test_an_ablation_without_rows_of_one_of_its_variants_is_refused(persona_home: Path, ablation: str):
     recipe, variant = load_recipe("unifireward"), ablation.upper()
     paths = files(persona_home, "rm_unified")
     assert set(count_variants(paths)) == {"none", "P"}
     for refused in (
-        lambda: written(paths, tmp_path / "rows.parquet", recipe, ablation),
+        lambda: count_rows(paths, recipe, recipe.ablation(ablation)),
         lambda: prepare(persona_home, recipe, "cpu_smoke", ablation=ablation),
     ):
         with pytest.raises(RequestError, match=f"rm_unified has no rows of the variants {variant}: ") as error:
             refused()
         assert error.value.where == paths[0].parent
         assert f"add {variant} to variants under [rewrite]" in error.value.hint
-    assert not (tmp_path / "rows.parquet").exists()
 
 
 def test_without_an_ablation_one_variant_may_be_missing_and_not_all(training_home: Path, tmp_path: Path):
@@ -118,7 +131,7 @@ def test_without_an_ablation_one_variant_may_be_missing_and_not_all(training_hom
     assert written(paths, tmp_path / "rows.parquet", recipe).num_rows == none
     assert count_variants([tmp_path / "rows.parquet"], recipe.variants) == {"none": none, "P": 0}
     with pytest.raises(RequestError, match="has no rows of the variants none, P") as error:
-        written(some(tmp_path / "r.parquet", training_home, recipe, "R"), tmp_path / "x.parquet", recipe)
+        count_rows(some(tmp_path / "r.parquet", training_home, recipe, "R"), recipe, recipe.ablation(""))
     assert "add P to variants" in error.value.hint
 
 

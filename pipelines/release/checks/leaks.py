@@ -185,8 +185,6 @@ def _made_from(released: Released) -> str:
 MADE_OF_TRAINING_ROWS = {
     "ecot_chains": "post_id",
     "coe_chains": "post_id",
-    "cer_candidates": "dialogue_id",
-    "cer_labels": "dialogue_id",
     "disc_profiles": "dialogue_id",
     "personas": "persona_id",
     "rewrite_drafts": "dialogue_id",
@@ -200,7 +198,8 @@ _REFRESH = "an older version was promoted, or a table was edited: gongqing refre
 
 def descendants(released: Released) -> Iterator[Finding]:
     """Rows without an origin in the tables, rows of another split than their group, rows that hold an answer of another
-    split, and what was made from held-out rows for training.
+    split, and what was made from held-out rows for training: candidates of held-out rounds are there to be judged, and
+    stand in no training row.
     """
     split_of = released.table("splits").select("group_id", of_group="split")
     rows = released.rows.join(split_of, on="group_id", how="left")
@@ -211,10 +210,16 @@ def descendants(released: Released) -> Iterator[Finding]:
     answers = _drawn(released).join(_answers(released, split_of), on="answer_id", how="left")
     foreign = answers.filter(~pl.col("splits").list.contains(pl.col("split")).fill_null(value=False))
     yield from _refused(foreign["row_id"].unique(), "rows hold an answer to a question of another split, or to none")
+    known = set(released.sources["origin"])
     held_out = set(released.sources.join(split_of, on="group_id").filter(pl.col("of_group") != "train")["origin"])
     for table, column in MADE_OF_TRAINING_ROWS.items():
-        ids = [row_id for row_id in released.table(table)[column] if origin(row_id, held_out) is not None]
+        ids = [row_id for row_id in released.table(table)[column] if origin(row_id, known) in held_out]
         yield from _refused(ids, f"rows of {table} were made from held-out rows")
+    for config, rows in released.configs.items():
+        if "made_from" in rows.columns:
+            learnt = rows.filter(split="train").select("row_id", "made_from").iter_rows()
+            ids = [row_id for row_id, made_from in learnt if origin(made_from, known) in held_out]
+            yield from _refused(ids, f"training rows of {config} were made from held-out rows")
 
 
 def _drawn(released: Released) -> pl.DataFrame:

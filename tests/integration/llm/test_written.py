@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -54,6 +55,8 @@ def test_there_are_some_hundred_replies_and_some_for_every_stage_that_asks():
 def test_every_label_is_of_a_candidate_of_the_samples_and_is_taught(store: Store):
     assert store.version("cer_labels").rows == len(read_labels())
     assert store.read_dropped("rm_unified").collect().is_empty()
+    split_of = Counter(store.read("rm_unified").collect()["split"])
+    assert min(split_of["validation"], split_of["test"]) >= 4, "a batch of cpu_smoke, to validate on"
 
 
 def test_every_table_has_rows_that_stand_where_nobody_says_again_who_answers(store: Store):

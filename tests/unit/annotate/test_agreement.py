@@ -5,7 +5,7 @@ from typing import Any
 import labelled_rows
 import polars as pl
 import pytest
-from annotate_rows import rounds, sampled_round
+from annotate_rows import rounds, sampled_round, splits
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,9 +14,11 @@ from schemas.annotations import CerCandidates
 from schemas.labels import EMOTIONS
 
 
-def candidate(source_id: int, strategy: str = "Question", emotion: str = "委屈", model: str = "a") -> dict[str, Any]:
+def candidate(
+    source_id: int, strategy: str = "Question", emotion: str = "委屈", model: str = "a", **more: Any
+) -> dict[str, Any]:
     place = {"dialogue_id": f"s:{source_id}", "round": 1, "candidate": 1 if model == "a" else 2}
-    return labelled_rows.candidate(**place, strategy=strategy, emotion=emotion, model_asked=model)
+    return labelled_rows.candidate(**place, strategy=strategy, emotion=emotion, model_asked=model, **more)
 
 
 def candidates(*rows: dict[str, Any]) -> pl.DataFrame:
@@ -24,7 +26,8 @@ def candidates(*rows: dict[str, Any]) -> pl.DataFrame:
 
 
 def lines(frame: pl.DataFrame) -> dict[tuple[str, str], tuple[Any, ...]]:
-    return {(row[1], row[2]): row[3:] for row in frame.iter_rows()}
+    assert set(frame["rounds"]) == {"train"}
+    return {(row[1], row[3]): row[4:] for row in frame.iter_rows()}
 
 
 def test_kappa_by_hand_and_where_chance_alone_agrees_it_is_undefined():
@@ -51,7 +54,8 @@ def test_a_strategy_agrees_with_any_of_its_turn():
         sampled_round(3, 1, strategies=["Providing Suggestions"]),
         sampled_round(4, 1, strategies=[]),  # without a label: not counted
     )
-    frame = agreement(candidates(candidate(1), candidate(2), candidate(3, "Information"), candidate(4)), turns)
+    said = candidates(candidate(1), candidate(2), candidate(3, "Information"), candidate(4))
+    frame = agreement(said, turns, splits(g1="train"))
     assert frame.schema == AGREEMENT
     # Over the two with one label: (Question, Question), (Information, Suggestions): p_o 1/2, p_e 1/4, kappa 1/3.
     assert lines(frame) == {("a", "strategy"): (3, pytest.approx(2 / 3), 2, pytest.approx(1 / 3))}
@@ -66,19 +70,23 @@ def test_emotions_agree_in_either_language_and_by_any_of_their_names():
     said = candidates(
         *(candidate(n, emotion=word) for n, word in enumerate(("焦虑", anxiety.en, "乱糟糟", "焦虑", "焦虑")))
     )
-    [(key, values)] = lines(agreement(said, turns)).items()
+    [(key, values)] = lines(agreement(said, turns, splits(g1="train"))).items()
     assert key == ("a", "emotion")
     # Labelled by a name that we know: three. Two agree. p_o 2/3, p_e 4/9: kappa 2/5.
     assert values == (3, pytest.approx(2 / 3), 3, pytest.approx(0.4))
 
 
-def test_models_and_sources_stand_apart():
+def test_models_sources_and_held_out_rounds_stand_apart():
     turns = rounds(
-        sampled_round(1, 1, strategies=["Question"]), sampled_round(2, 1, strategies=["Question"], source="t")
+        *(sampled_round(number, 1, strategies=["Question"]) for number in (1, 3, 4)),
+        sampled_round(2, 1, strategies=["Question"], source="t"),
     )
-    frame = agreement(candidates(candidate(1), candidate(1, "Information", model="b"), candidate(2)), turns)
-    assert frame.select("source", "model_asked", "agreeing", "kappa").rows() == [
-        ("s", "a", 1.0, None),
-        ("s", "b", 0.0, 0.0),
-        ("t", "a", 1.0, None),
+    held_out = (candidate(3, group_id="g2"), candidate(4, "Information", group_id="g3"))
+    said = candidates(candidate(1), candidate(1, "Information", model="b"), candidate(2), *held_out)
+    frame = agreement(said, turns, splits(g1="train", g2="validation", g3="test"))
+    assert frame.select("source", "model_asked", "rounds", "labelled", "agreeing", "kappa").rows() == [
+        ("s", "a", "held out", 2, 0.5, 0.0),
+        ("s", "a", "train", 1, 1.0, None),
+        ("s", "b", "train", 1, 0.0, 0.0),
+        ("t", "a", "train", 1, 1.0, None),
     ]

@@ -13,6 +13,7 @@ from unique_rows import RISK, posts, rounds
 from pipelines.annotate import cer as cer_task
 from pipelines.annotate import coe, coherence, ecot, emotions
 from pipelines.annotate import topics as topics_task
+from pipelines.errors import RequestError
 from pipelines.llm.questions import REASONS
 from pipelines.llm.tasks import Plan
 from pipelines.split.eligible import draw_reference
@@ -244,6 +245,20 @@ def test_a_history_that_stands_twice_is_asked_about_once():
         ("round", "s:3#1", "same_history", "s:2#1"),
         ("round", "s:4#1", "same_history", "s:2#1"),
     ]
+
+
+def test_held_out_rounds_are_asked_about_too_and_take_nothing_from_those_that_train():
+    """C measures reward models on labels of held-out candidates (Table 1)."""
+    groups = splits(g1="validation", g2="test", g3="train")
+    rows = [sampled_round(number, 1, group_id=f"g{number}") for number in (1, 2, 3)]
+    hello = [sampled_round(number, 1, "seeker: 你好", group_id=f"g{number - 3}") for number in (4, 6)]
+    plan = cer_task.plan(rounds(*rows, *hello), groups, ONE)
+    assert {question.about for question in plan.questions} == {"s:1#1", "s:2#1", "s:3#1", "s:6#1"}
+    assert set(plan.held_out) >= {"s:1#1", "s:2#1"}
+    assert {"s:3#1", "s:6#1"}.isdisjoint(plan.held_out)
+    assert plan.dropped.select("row_id", "reason", "detail").rows() == [("s:4#1", "same_history", "s:6#1")]
+    with pytest.raises(RequestError, match="the group of s:1#1 has no split"):
+        cer_task.plan(rounds(*rows), splits(g3="train"), ONE)
 
 
 def test_the_reference_never_enters():

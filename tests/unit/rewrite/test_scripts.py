@@ -91,6 +91,17 @@ def test_every_dialogue_and_label_is_a_script_or_lost_and_only_what_may_teach_is
         assert unit == "label" or not row["risk"]
 
 
+def test_held_out_rows_are_there_where_they_are_asked_for(tables):
+    """`trainsets.labelled` asks for them; whatever rewrites does not."""
+    teaching, lost = scripts(*tables.values())
+    every, left = scripts(*tables.values(), held_out=True)
+    not_train = {(one.unit, one.row_id) for one in lost if one.reason == "not_train"}
+    assert {unit for unit, _ in not_train} == {"dialogue", "label"}
+    assert teaching.keys() <= every.keys()
+    assert every.keys() - teaching.keys() <= not_train
+    assert "not_train" not in {one.reason for one in left}
+
+
 def test_a_label_whose_candidate_is_gone_is_dropped(tables):
     tables["cer_candidates"] = tables["cer_candidates"].slice(1)
     lost = [one for one in scripts(*tables.values())[1] if one.reason == "no_candidate"]

@@ -1,9 +1,12 @@
 """What reward models and policies may learn from: labels of what still stands, and their variants."""
 
+import pytest
 from labelled_rows import HISTORY, REFERENCE, RESPONSE, STEPS, TURN, candidate, label, tables, variant
 from unique_rows import RISK
 
+from pipelines.errors import RequestError
 from pipelines.trainsets.labelled import labelled
+from schemas.dropped import Lost
 from schemas.reasoning import Cer
 
 ONE = candidate()
@@ -47,9 +50,19 @@ def test_a_candidate_that_was_made_anew_or_is_gone_is_lost():
     assert loss(labelled(**tables([], [SAID]))) == [("candidate", "s:1#2/1", "no_candidate")]
 
 
+def test_a_held_out_label_has_the_split_of_its_group_and_no_variants():
+    for split in ("validation", "test"):
+        found, lost = labelled(**tables([ONE], [SAID], (variant(ONE, SAID),), g1=split))
+        [one] = found
+        assert (one.row_id, one.variant, one.split, one.columns()["split"]) == ("s:1#2/1", "none", split, split)
+        assert lost == [Lost("candidate", "s:1~P#2/1", "not_train", "s:1#2/1")]
+    with pytest.raises(RequestError, match="has no split"):
+        labelled(**tables([ONE], [SAID], g2="train"))
+
+
 def test_what_may_not_teach_takes_its_variants_with_it():
     for turn, split, reason in (
-        ({}, "test", "not_train"),
+        ({"under_18": True}, "test", "under_18"),
         ({"under_18": True}, "train", "under_18"),
         ({"risk": RISK}, "train", "risk"),
     ):
@@ -71,5 +84,9 @@ def test_in_the_sample_home_every_label_and_variant_is_accounted_for(labelled_st
     frames = [labelled_store.read(name).collect() for name in names]
     found, lost = labelled(*frames)
     assert len(found) + len(lost) == frames[3].height + frames[4].height
-    assert {one.variant for one in found} == {"none", "D", "R", "P"}
+    assert {one.variant for one in found if one.split == "train"} == {"none", "D", "R", "P"}
+    assert {(one.split, one.variant) for one in found if one.split != "train"} == {
+        ("validation", "none"),
+        ("test", "none"),
+    }
     assert {one.candidate.lang for one in found} == {"zh", "en"}

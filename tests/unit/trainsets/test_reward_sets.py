@@ -97,12 +97,22 @@ def test_variants_carry_their_verdicts_and_their_group(name):
 
 @each_set
 def test_what_is_lost_is_dropped_with_its_reason(name):
-    kept, dropped = made(name, [ONE], [SAID], (variant(ONE, SAID),), g1="validation")
+    other = candidate(response="换了一句。")
+    kept, dropped = made(name, [other], [SAID], (variant(ONE, SAID),))
     assert kept.is_empty()
     assert dropped.select("stage", "row_id", "reason").rows() == [
-        (name, "s:1#2/1", "not_train"),
+        (name, "s:1#2/1", "candidate_changed"),
         (name, "s:1~P#2/1", "source_lost"),
     ]
+
+
+@each_set
+def test_held_out_labels_are_rows_of_their_split_word_for_word_as_training_rows_are(name):
+    learnt, _ = made(name, [ONE], [SAID])
+    for split in ("validation", "test"):
+        kept, _ = made(name, [ONE], [SAID], g1=split)
+        assert set(kept["split"]) == {split}
+        assert kept.drop("split").equals(learnt.drop("split"))
 
 
 def test_the_seed_draws_the_places_and_nothing_else():
@@ -120,9 +130,11 @@ def test_in_the_sample_home_the_sets_say_what_people_said(labelled_store):
     """Parsed as a reward will parse them, the three sets and the labels are one."""
     labels = {label_id(row): row for row in labelled_store.read("cer_labels").collect().to_dicts()}
     frames = {name: labelled_store.read(name).collect() for name in SETS}
+    split_of = dict(labelled_store.read("splits").select("group_id", "split").collect().iter_rows())
     for name, frame in frames.items():
-        assert set(frame["split"]) == {"train"}
-        assert set(frame["variant"]) == {"none", "D", "R", "P"}
+        assert frame["split"].to_list() == [split_of[group] for group in frame["group_id"]]
+        variants = dict(frame.group_by("split").agg(pl.col("variant").unique().sort()).iter_rows())
+        assert variants == {"train": ["D", "P", "R", "none"], "validation": ["none"], "test": ["none"]}
         assert set(frame["made_from"]) == set(frames["rm_unified"]["made_from"]), name
     for row in frames["rm_unified"].filter(pl.col("variant") == "none").iter_rows(named=True):
         said, label_of = verdicts(row["messages"]), labels[row["made_from"]]

@@ -95,6 +95,13 @@ def test_what_people_did_not_find_right_is_dropped():
         assert dropped.select("unit", "row_id", "reason", "detail").rows() == [("candidate", "s:1#2/1", reason, detail)]
 
 
+@pytest.mark.parametrize("split", ["validation", "test"])
+def test_no_held_out_candidate_is_taught_however_right_it_is(split):
+    kept, dropped = cer([ONE], [label(ONE)], g1=split)
+    assert kept.is_empty()
+    assert dropped.select("row_id", "reason", "detail").rows() == [("s:1#2/1", "not_train", split)]
+
+
 def test_before_anybody_labelled_nothing_is_taught_nor_where_the_candidate_is_gone():
     kept, dropped = cer([ONE, candidate(candidate=2)], [])
     assert kept.is_empty()

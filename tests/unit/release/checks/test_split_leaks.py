@@ -1,6 +1,10 @@
 """Leaks between splits: nearly equal texts, retellings, and rows in another split than what they are made from."""
 
+from dataclasses import replace
+
+import labelled_rows
 import polars as pl
+import pytest
 from opencc import OpenCC
 from released_rows import few_rows
 from unique_rows import answer, post, sampled_round, splits
@@ -14,6 +18,9 @@ from pipelines.release.checks.leaks import (
     shingles,
     text_reuse,
 )
+from pipelines.trainsets.labelled import labelled
+from pipelines.trainsets.reward_sets import reward_samples
+from pipelines.trainsets.warm_starts import cer_samples
 from schemas.tables import TABLES
 
 STORY = "上个月升了组长，通知下来那天同事起哄让我请客，我笑着请了，回家在浴室蹲了半小时，总觉得是领导看走眼了。"
@@ -94,7 +101,13 @@ ANSWERED = (
 
 
 def test_a_triplet_holds_no_answer_of_another_split_however_short():
-    row = {"row_id": "s:1/generic", "split": "train", "positive_id": "s:1/a", "negative_ids": ["s:1/a"]}
+    row = {
+        "row_id": "s:1/generic",
+        "made_from": "s:1",
+        "split": "train",
+        "positive_id": "s:1/a",
+        "negative_ids": ["s:1/a"],
+    }
     leaks = ({"negative_ids": ["s:1/a", "s:7/b"]}, {"positive_id": "s:7/b"}, {"negative_ids": ["s:9/c"]})
     for change, found in (({}, []), *((leak, [["s:1/generic"]]) for leak in leaks)):
         triplets = pl.DataFrame([row | change], schema=TABLES["rm_triplets"].polars_schema())
@@ -122,7 +135,54 @@ def test_nothing_is_made_of_held_out_rows():
 def test_every_table_with_a_group_and_a_provider_is_checked():
     """A new one has to be thought of: what is asked of held-out rows stands in the lists of those that may be."""
     made = {name for name, table in TABLES.items() if {"provider", "group_id"} <= set(table.column_names())}
-    assert made - {"coherent_dialogues"} <= set(MADE_OF_TRAINING_ROWS)
+    assert made - {"coherent_dialogues", "cer_candidates"} <= set(MADE_OF_TRAINING_ROWS)
+
+
+HELD_OUT = sampled_round(
+    1, 2, [f"{turn}，今天在地铁里也想着这件事" for turn in labelled_rows.HISTORY], "辛苦了。", group_id="g2"
+)
+ROUNDS = (HELD_OUT, sampled_round(3, 1, ["seeker: 孩子不肯上学，我和他爸爸天天为这个吵。"], "这样多久了？"))
+CANDIDATE = labelled_rows.candidate(group_id="g2")
+SAID = labelled_rows.label(CANDIDATE, HELD_OUT)
+LEARNT = {"rm_process", "rm_outcome", "rm_unified", "sft_cer"}
+
+
+def _of_held_out_round():
+    """Every set that people's labels make, of one held-out round; the warm start as if that trained."""
+    found = labelled_rows.tables([CANDIDATE], [SAID], (), ROUNDS, **SPLITS)
+    made = {name: reward_samples(name, *labelled(**found))[0] for name in LEARNT - {"sft_cer"}}
+    [one] = labelled(**found)[0]
+    made["sft_cer"] = cer_samples(found["candidates"], [replace(one, split="train")], [])[0]
+    assert all(rows.height for rows in made.values())
+    return made
+
+
+def test_a_release_with_held_out_candidates_in_their_split_is_whole():
+    made = _of_held_out_round()
+    made["sft_cer"] = made["sft_cer"].clear()
+    whole = few_rows(said=ROUNDS, split_of=SPLITS, **made)
+    assert [*descendants(whole), *groups(whole), *near_duplicates(whole), *text_reuse(whole)] == []
+    assert set(whole.configs["rm_unified"]["split"]) == {"test"}
+
+
+@pytest.mark.parametrize("name", sorted(LEARNT))
+def test_a_held_out_round_that_is_planted_in_a_training_row_of_any_set_is_refused(name):
+    """By its id; under another id, by what it says to be made from; and under none of its own, by its words."""
+    made = _of_held_out_round()
+    planted = made[name].with_columns(split=pl.lit("train"))
+    others = {other: rows for other, rows in made.items() if other not in (name, "sft_cer")}
+    ends = planted["row_id"].str.strip_prefix("s:1#2/1")
+    elsewhere = planted.with_columns(row_id="s:3#1/1" + ends, group_id=pl.lit("g1"))
+    for check, rows in (
+        (descendants, planted),
+        (descendants, elsewhere),
+        (near_duplicates, elsewhere.with_columns(made_from=pl.lit("s:3#1/1"))),
+    ):
+        found = list(check(few_rows(said=ROUNDS, split_of=SPLITS, **others, **{name: rows})))
+        assert found, check
+        assert {one.severity for one in found} == {"refuse"}
+        named = " ".join(example for one in found for example in one.examples)
+        assert all(row_id in named for row_id in rows["row_id"])
 
 
 def test_a_group_with_rows_in_two_splits_and_two_groups_that_share_a_key_are_torn():
