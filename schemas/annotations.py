@@ -90,7 +90,7 @@ class CerCandidates(LlmMade):
     emotion = dy.String(description="step 2: fine-grained emotion")
     intensity = dy.Int8(min=1, max=5, description="step 2: intensity, 1–5")
     emotion_reasoning = dy.String(description="step 2, free text", metadata=PRIVATE)
-    strategy = one_of(tuple(label.en for label in labels.ANSWERABLE_STRATEGIES), description="step 3: strategy")
+    strategy = one_of(labels.STRATEGIES.en, description="step 3: strategy")
     strategy_reasoning = dy.String(description="step 3, free text", metadata=PRIVATE)
     response = dy.String(description="the reply", metadata=PRIVATE)
     reasoning = _reasoning()

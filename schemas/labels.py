@@ -32,11 +32,15 @@ VARIANTS = ("none", "D", "R", "P")
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One label of a closed set, in both languages, with the other names that sources use for it."""
+    """One label of a closed set, in both languages, with the other names that sources use for it, and what it means, in
+    a clause, where prompts say so.
+    """
 
     en: str
     zh: str
     aliases: tuple[str, ...] = ()
+    means_en: str = ""
+    means_zh: str = ""
 
 
 class LabelSet:
@@ -64,16 +68,39 @@ class LabelSet:
         """The Chinese names."""
         return tuple(label.zh for label in self.labels)
 
+    def explained(self, lang: str) -> str:
+        """The names in a language, each with what it means, as prompts show them."""
+        if lang == "zh":
+            return "；".join(f"{label.zh}（{label.means_zh}）" for label in self.labels)
+        return "; ".join(f"{label.en} ({label.means_en})" for label in self.labels)
+
 
 def _folded(name: str) -> str:
     return " ".join(name.replace("_", " ").replace("-", " ").split()).casefold()
 
 
-# C, step 1: the three stages of ESConv's procedure.
+# C, step 1: the three stages of ESConv's procedure. C and ESConv name them; the clauses are ours.
 STAGES = LabelSet(
-    Label("exploration", "探索", ("explore",)),
-    Label("comforting", "安慰", ("comfort", "抚慰")),
-    Label("action", "行动"),
+    Label(
+        "exploration",
+        "探索",
+        ("explore",),
+        means_en="the trouble is still being told and understood",
+        means_zh="还在讲清楚、弄明白发生了什么",
+    ),
+    Label(
+        "comforting",
+        "安慰",
+        ("comfort", "抚慰"),
+        means_en="the trouble is known, and the feelings need company",
+        means_zh="事情已经清楚，心里的感受需要有人陪",
+    ),
+    Label(
+        "action",
+        "行动",
+        means_en="the seeker is ready to look for what can be done",
+        means_zh="求助者愿意想想接下来怎么办",
+    ),
 )
 
 # C, step 2.
@@ -125,29 +152,69 @@ SENTIMENT_OF: dict[str, str] = {
     **dict.fromkeys(_POSITIVE_EMOTIONS, "positive"),
 }
 
-# C, step 3: ESConv's eight (Hill's helping skills). The cross-walk is lossy: PsyQA's "Interpretation", for one,
-# has no place in it. Sources keep their own names beside ours, in `source_strategies`.
-CROSSWALK_VERSION = 1
+# C, step 3: eight types after Hill's helping skills, of which C names two: aliases here. They are ESConv's eight,
+# with a clause each of ours. `Others` is what opens and closes a talk. Self-disclosure is of the moment, so a model,
+# which has no past, can do it truly. The cross-walk is lossy: PsyQA's "Interpretation", for one, has no place in it.
+# Sources keep their own names beside ours, in `source_strategies`.
+CROSSWALK_VERSION = 2  # 2: C's names
 STRATEGIES = LabelSet(
-    Label("Question", "提问", ("Questions", "询问", "开放式提问", "Open question", "Open questions")),
-    Label("Restatement or Paraphrasing", "复述或释义", ("Restatement", "Paraphrasing", "复述", "释义", "重述")),
-    Label("Reflection of feelings", "情感反映", ("Reflection of Feeling", "情感反应", "反映情感")),
-    Label("Self-disclosure", "自我暴露", ("自我表露", "自我披露")),
+    Label(
+        "Question",
+        "提问",
+        ("Questions", "询问", "开放式提问", "Open question", "Open questions", "Progressive questioning", "递进式提问"),
+        means_en="asking, so that the seeker can tell more",
+        means_zh="问一句，请对方多说一些",
+    ),
+    Label(
+        "Restatement or Paraphrasing",
+        "复述或释义",
+        ("Restatement", "Paraphrasing", "复述", "释义", "重述"),
+        means_en="giving back in other words what was told",
+        means_zh="换个说法，把听到的事讲回去",
+    ),
+    Label(
+        "Reflection of feelings",
+        "情感反映",
+        ("Reflection of Feeling", "情感反应", "反映情感", "Emotional mapping", "情绪映射"),
+        means_en="putting into words what the seeker feels",
+        means_zh="说出对方此刻的感受",
+    ),
+    Label(
+        "Self-disclosure",
+        "自我暴露",
+        ("自我表露", "自我披露"),
+        means_en="telling how it is for you to hear this, with no past made up",
+        means_zh="说说自己听到这些时的感受，不编造经历",
+    ),
     Label(
         "Affirmation and Reassurance",
         "肯定与安慰",
         ("Approval and Reassurance", "Approval", "Affirmation", "Reassurance", "肯定", "肯定与鼓励", "认可与安慰"),
+        means_en="acknowledging what the seeker does and is, and giving courage",
+        means_zh="看见对方做到的，给对方底气",
     ),
     Label(
         "Providing Suggestions",
         "提供建议",
         ("Suggestions", "Direct Guidance", "Advisement", "Suggestion", "建议", "直接指导"),
+        means_en="offering something to try, and leaving the choice",
+        means_zh="提一个可以试试的做法，由对方决定",
     ),
-    Label("Information", "提供信息", ("Providing Information", "信息")),
-    Label("Others", "其他", ("Other",)),
+    Label(
+        "Information",
+        "提供信息",
+        ("Providing Information", "信息"),
+        means_en="giving facts or places of help",
+        means_zh="告诉对方有用的知识或求助的地方",
+    ),
+    Label(
+        "Others",
+        "其他",
+        ("Other",),
+        means_en="greeting, thanks or farewell, where none of the above fits",
+        means_zh="问候、致谢、道别，以上都不合适时才选",
+    ),
 )
-# C: a generator never answers "Others"; people may have labelled a turn so.
-ANSWERABLE_STRATEGIES = tuple(label for label in STRATEGIES.labels if label.en != "Others")
 
 
 class NormalisedStrategies(NamedTuple):

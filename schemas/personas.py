@@ -130,7 +130,7 @@ class RewrittenRounds(Variant):
     emotion = dy.String(description="step 2: fine-grained emotion")
     intensity = dy.Int8(min=1, max=5, description="step 2: intensity, 1–5")
     emotion_reasoning = dy.String(description="step 2, free text", metadata=PRIVATE)
-    strategy = one_of(tuple(label.en for label in labels.ANSWERABLE_STRATEGIES), description="step 3: strategy")
+    strategy = one_of(labels.STRATEGIES.en, description="step 3: strategy")
     strategy_reasoning = dy.String(description="step 3, free text", metadata=PRIVATE)
     step1 = dy.Bool(description="step 1 is right, as people said of the source")
     step2 = dy.Bool(description="step 2 is right, as people said of the source")

@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, NoReturn, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
-from schemas.labels import ANSWERABLE_STRATEGIES, SENTIMENTS, STAGES, Label, LabelSet
+from schemas.labels import SENTIMENTS, STAGES, STRATEGIES, Label, LabelSet
 
 Lang = Literal["zh", "en"]
 
@@ -266,8 +266,6 @@ class CerField(NamedTuple):
         return "|".join(_in(lang, label) for label in self.labels.labels) if self.labels else "…"
 
 
-# A generator never answers "Others" (C, step 3).
-_STRATEGIES = LabelSet(*ANSWERABLE_STRATEGIES)
 _INTENSITIES = LabelSet(*(Label(str(n), str(n)) for n in range(1, 6)))
 
 # C, steps 1–3; the rest of a step is free text, which the record keeps in `<step>_reasoning`.
@@ -278,7 +276,7 @@ CER_STEPS: dict[str, tuple[CerField, ...]] = {
         CerField("emotion", Label("Emotion", "情绪"), None),
         CerField("intensity", Label("Intensity", "强度"), _INTENSITIES),
     ),
-    "strategy": (CerField("strategy", Label("Strategy", "策略"), _STRATEGIES),),
+    "strategy": (CerField("strategy", Label("Strategy", "策略"), STRATEGIES),),
 }
 
 _PUNCTUATION: dict[Lang, tuple[str, str]] = {"zh": ("：", "；"), "en": (": ", "; ")}
@@ -347,7 +345,7 @@ class Cer(Reasoning):
     emotion: Annotated[str, AfterValidator(_one_field)]
     intensity: Annotated[int, Field(ge=1, le=5)]
     emotion_reasoning: str
-    strategy: Annotated[str, _one_of(_STRATEGIES)]
+    strategy: Annotated[str, _one_of(STRATEGIES)]
     strategy_reasoning: str
     response: str
 

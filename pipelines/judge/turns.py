@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, Self, cast
 
-from pipelines.llm.prompts import Prompt, load
+from pipelines.llm.prompts import LABEL_SETS, Prompt, load
 from pipelines.llm.questions import InvalidReply
 from schemas.ids import unit_interval
 from schemas.labels import Preference
@@ -147,14 +147,16 @@ class Case:
 
 @cache
 def system_prompt(name: str, lang: Lang) -> Prompt:
-    """The system prompt of `rm_process`, `rm_outcome` or `rm_unified`, with the verdicts it may give filled in."""
+    """The system prompt of `rm_process`, `rm_outcome` or `rm_unified`, with the closed sets of the steps and the
+    verdicts it may give filled in.
+    """
     prompt = load(Path(__file__).parent / "prompts" / f"{name}.{lang}.md")
     steps = {
         f"step{step}_{word}": write_step(step, right, lang)
         for step in STEPS
         for word, right in (("right", True), ("wrong", False))
     }
-    return prompt.filled(**steps, **{choice: write_choice(choice, lang) for choice in CHOICES})
+    return prompt.filled(**LABEL_SETS[lang], **steps, **{choice: write_choice(choice, lang) for choice in CHOICES})
 
 
 def process_turn(case: Case, step: Step) -> str:

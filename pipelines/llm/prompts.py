@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from pipelines.errors import UnreadableFile
 from schemas.ids import digest
-from schemas.labels import ANSWERABLE_STRATEGIES, EMOTIONS, RISKS, SENTIMENTS, STAGES
+from schemas.labels import EMOTIONS, RISKS, SENTIMENTS, STAGES, STRATEGIES
 from schemas.taxonomy import TAXONOMY
 
 
@@ -68,7 +68,7 @@ def prompt(name: str, module: str) -> Prompt:
     The version follows what was filled in: another taxonomy is another question, and is asked again.
     """
     loaded = load(Path(module).parent / "prompts" / f"{name}.md")
-    return loaded.filled(**_LABEL_SETS[loaded.language])
+    return loaded.filled(**LABEL_SETS[loaded.language])
 
 
 def names(module: str) -> tuple[str, ...]:
@@ -80,18 +80,19 @@ def _version(number: str, text: str) -> str:
     return f"{number}-{digest(text, 8)}"
 
 
-_LABEL_SETS = {
+# What prompts are filled in with, by language: the closed sets, and what the stages and strategies of C mean.
+LABEL_SETS = {
     "zh": {
-        "stages": "、".join(STAGES.zh),
+        "stages": STAGES.explained("zh"),
         "sentiments": "、".join(SENTIMENTS.zh),
-        "strategies": "、".join(label.zh for label in ANSWERABLE_STRATEGIES),
+        "strategies": STRATEGIES.explained("zh"),
         "emotions": "、".join(EMOTIONS.zh),
         "risks": "、".join(RISKS),
         "taxonomy": "\n".join(f"- {topic}：{'、'.join(subtopics)}" for topic, subtopics in TAXONOMY.items()),
     },
     "en": {
-        "stages": ", ".join(STAGES.en),
+        "stages": STAGES.explained("en"),
         "sentiments": ", ".join(SENTIMENTS.en),
-        "strategies": ", ".join(label.en for label in ANSWERABLE_STRATEGIES),
+        "strategies": STRATEGIES.explained("en"),
     },
 }

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from schemas.labels import ANSWERABLE_STRATEGIES, SENTIMENTS, STAGES
+from schemas.labels import SENTIMENTS, STAGES, STRATEGIES
 from schemas.reasoning import FORMATS, Cer, Coe, Ecot, Reasoning
 
 _ANSWERS = ("我在听。", "这不是您的错。", "您辛苦了。")
@@ -118,7 +118,7 @@ def _make_record(form: str, rng: random.Random) -> Reasoning:
         stage=rng.choice(STAGES.en),
         sentiment=rng.choice(SENTIMENTS.en),
         intensity=rng.randint(1, 5),
-        strategy=rng.choice(ANSWERABLE_STRATEGIES).en,
+        strategy=rng.choice(STRATEGIES.en),
         **texts,
     )
 

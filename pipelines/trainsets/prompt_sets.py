@@ -12,13 +12,12 @@ import polars as pl
 
 from pipelines.core.stage import stage
 from pipelines.errors import UnreadableFile
-from pipelines.llm.prompts import Prompt, load
+from pipelines.llm.prompts import Prompt, load, prompt
 from pipelines.llm.tasks import Result, rows
 from pipelines.settings import Prompts, Settings
 from pipelines.split.eligible import Eligibility, Reference, draw_reference, may_teach
 from schemas.dropped import Lost, Row, dropped
 from schemas.ids import round_id, stable_int
-from schemas.labels import ANSWERABLE_STRATEGIES, SENTIMENTS, STAGES
 from schemas.training import PromptSet
 
 _HERE = Path(__file__).parent / "prompts"
@@ -78,13 +77,7 @@ def coe_system_prompt() -> Prompt:
 
 def cer_system_prompt(lang: str) -> Prompt:
     """C's system prompt in the language of the dialogue, with the closed sets filled in."""
-    zh = lang == "zh"
-    separator = "、" if zh else ", "
-    return load(_HERE / f"cer.{lang}.md").filled(
-        stages=separator.join(STAGES.zh if zh else STAGES.en),
-        sentiments=separator.join(SENTIMENTS.zh if zh else SENTIMENTS.en),
-        strategies=separator.join(label.zh if zh else label.en for label in ANSWERABLE_STRATEGIES),
-    )
+    return prompt(f"cer.{lang}", __file__)
 
 
 def _post_prompts(

@@ -17,7 +17,7 @@ from pipelines.llm.interface import Estimate, LLMClient
 from pipelines.llm.payload import canonical, key_of
 from pipelines.llm.progress import Progress, Tally
 from pipelines.llm.questions import Provenance, Question, Reply, read
-from schemas.labels import ANSWERABLE_STRATEGIES, EMOTIONS, RISKS, SENTIMENTS, STAGES, TRAITS
+from schemas.labels import EMOTIONS, RISKS, SENTIMENTS, STAGES, STRATEGIES, TRAITS
 from schemas.reasoning import Cer, Ecot
 from schemas.taxonomy import TAXONOMY
 
@@ -67,7 +67,7 @@ def _quote(inputs: Inputs) -> str:
 def _candidate(_: Inputs, draw: Draw) -> str:
     reasons = {f"{step}_reasoning": draw.word(step, "thought") for step in ("history", "emotion", "strategy")}
     labels = {"stage": STAGES.en, "sentiment": SENTIMENTS.en, "intensity": range(1, 6)}
-    labels["strategy"] = [label.en for label in ANSWERABLE_STRATEGIES]
+    labels["strategy"] = [*STRATEGIES.en]
     found = {name: draw.of(f"label {name}", options) for name, options in labels.items()}
     said = {"emotion": draw.word("feeling", "feeling"), "response": draw.several("said", 3)}
     return Cer(lang=draw.lang, **found, **reasons, **said).render()

@@ -80,7 +80,7 @@ def test_a_judgement_is_a_row_whatever_it_says():
         ("P", True, [4, 6], "不再提问"),
     ]
     assert {(row["provider"], row["model_asked"], row["model_served"]) for row in rows} == {("openai", "b", "served")}
-    assert all(row["prompt_version"].startswith("rewrite.judge.zh@1-") for row in rows)
+    assert all(row["prompt_version"].startswith("rewrite.judge.zh@2-") for row in rows)
 
 
 def test_all_or_nothing_by_unit_with_the_reason_of_the_first_reply_that_has_no_judgement():

@@ -281,8 +281,8 @@ def test_each_variant_has_a_row_and_a_copy_is_not_asked_about():
     provenance = ("provider", "model_asked", "model_served", "prompt_version", "request_key")
     assert [copied[name] for name in provenance] == ["none", "none", None, "none", ""]
     assert [reworded[name] for name in provenance[:3]] == ["openai", "a", "served"]
-    assert reworded["prompt_version"].startswith("rewrite.rewrite.zh@1-")
-    assert personal["prompt_version"].startswith("rewrite.rewrite_persona.zh@1-")
+    assert reworded["prompt_version"].startswith("rewrite.rewrite.zh@2-")
+    assert personal["prompt_version"].startswith("rewrite.rewrite_persona.zh@2-")
     assert reworded["request_key"] != personal["request_key"]
     asked = [(line["n"], tuple(line["strategies"])) for line in made.questions[0].inputs["lines"]]
     assert asked == [(number, line.strategies) for number, line in enumerate(ZH.lines, 1)]

@@ -9,14 +9,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas import labels
-from schemas.labels import ANSWERABLE_STRATEGIES, SENTIMENTS, STAGES, STRATEGIES, Label, LabelSet
+from schemas.labels import SENTIMENTS, STAGES, STRATEGIES, Label, LabelSet
 
 ALL_LABELS = st.sampled_from([(among, label) for among in (STAGES, SENTIMENTS, STRATEGIES) for label in among.labels])
 
 
-def test_a_generator_never_answers_others():
-    assert STRATEGIES.en[-1] == "Others"
-    assert [label.en for label in ANSWERABLE_STRATEGIES] == list(STRATEGIES.en[:-1])
+def test_there_are_cs_eight_strategies_each_with_a_clause_on_what_it_is_and_cs_names_are_among_theirs():
+    assert (len(STAGES.labels), len(STRATEGIES.labels)) == (3, 8)
+    for among in (STAGES, STRATEGIES):
+        means = [(label.means_en, label.means_zh) for label in among.labels]
+        assert len({one for pair in means for one in pair if one}) == 2 * len(means)
+        assert not [one for pair in means for one in pair if set(one) & set("()（）;；.。")], "a clause in parentheses"
+    for name, label in (("progressive questioning", "Question"), ("emotional mapping", "Reflection of feelings")):
+        found = STRATEGIES.find(name)
+        assert found is not None
+        assert found.en == label
+
+
+def test_self_disclosure_is_of_the_moment_and_asks_for_no_past():
+    """A model has none, and the prompts forbid making one up."""
+    label = STRATEGIES.find("Self-disclosure")
+    assert label is not None
+    assert "no past made up" in label.means_en
+    assert "不编造经历" in label.means_zh
 
 
 @given(ALL_LABELS, st.data())

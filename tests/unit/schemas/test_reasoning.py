@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from schemas import reasoning
-from schemas.labels import ANSWERABLE_STRATEGIES, SENTIMENTS, STAGES
+from schemas.labels import SENTIMENTS, STAGES, STRATEGIES
 from schemas.reasoning import (
     CER_TAGS,
     COE_TAGS,
@@ -164,7 +164,7 @@ def test_a_field_that_is_missing_or_not_in_its_set():
         ("emotion", "强度：3", "强度：6", "强度 may not be '6'"),
         ("emotion", "情感：消极；情绪：焦虑", "情绪：焦虑；情感：消极", "情感 is missing"),
         ("strategy", "策略：", "Strategy: ", "策略 is missing"),  # one language throughout
-        ("strategy", "情感反映", "Others", "提问|复述或释义|情感反映|自我暴露|肯定与安慰|提供建议|提供信息'"),
+        ("strategy", "情感反映", "解释", "提问|复述或释义|情感反映|自我暴露|肯定与安慰|提供建议|提供信息|其他'"),
     ):
         assert right in text
         with pytest.raises(FormatError, match=re.escape(message)) as caught:
@@ -218,7 +218,7 @@ def test_a_record_holds_no_tag_of_its_own_format_no_empty_section_and_no_other_f
 
 def test_cer_refuses_what_its_sets_do_not_hold():
     for field, value, message in (
-        ("strategy", "Others", "must be one of Question, "),
+        ("strategy", "Interpretation", "must be one of Question, "),
         ("emotion", "焦虑；紧张", "semicolon or a line break"),
         ("intensity", 6, "less than or equal to 5"),
         ("lang", "fr", "'zh' or 'en'"),
@@ -241,7 +241,7 @@ WORD = PROSE.filter(lambda text: not re.search("[;；\n]", text.strip()))
 CLOSED = {
     "lang": st.sampled_from(["zh", "en"]), "stage": st.sampled_from(STAGES.en), "intensity": st.integers(1, 5),
     "sentiment": st.sampled_from(SENTIMENTS.en), "emotion": WORD,
-    "strategy": st.sampled_from([label.en for label in ANSWERABLE_STRATEGIES]),
+    "strategy": st.sampled_from(STRATEGIES.en),
 }  # fmt: skip
 ANY = st.one_of(
     *(st.builds(kind, **dict.fromkeys(kind.model_fields, PROSE)) for kind in (Ecot, Coe)),

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 from annotate_rows import ECOT, cer
 
+from pipelines import annotate
 from pipelines.errors import UnreadableFile
+from pipelines.judge.turns import system_prompt
+from pipelines.llm import prompts
 from pipelines.llm.prompts import Prompt, load
 from pipelines.trainsets import prompt_sets
 from pipelines.trainsets.prompt_sets import cer_system_prompt
-from schemas.labels import ANSWERABLE_STRATEGIES, SENTIMENTS, STAGES
+from schemas.labels import SENTIMENTS, STAGES, STRATEGIES
 from schemas.reasoning import CER_TAGS, COE_TAGS, ECOT_TAGS, Cer, Coe
 
 FOLDER = Path(prompt_sets.__file__).parent / "prompts"
@@ -58,18 +61,31 @@ def test_what_the_prompt_shows_is_what_is_written_and_read():
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_every_combination_of_labels_that_the_prompt_offers_is_read(lang: str):
     sets = re.findall(r"(?:从这些里选一个：|is one of: )([^。.]+)[。.]", cer_system_prompt(lang).text)
-    stages, sentiments, strategies = (re.split("、|, ", found) for found in sets)
+    names = (re.sub(r"（[^）]+）| \([^)]+\)", "", found) for found in sets)
+    stages, sentiments, strategies = (re.split("；|; |、|, ", found) for found in names)
     zh = lang == "zh"
     assert stages == list(STAGES.zh if zh else STAGES.en)
     assert sentiments == list(SENTIMENTS.zh if zh else SENTIMENTS.en)
-    assert strategies == [label.zh if zh else label.en for label in ANSWERABLE_STRATEGIES]
+    assert strategies == list(STRATEGIES.zh if zh else STRATEGIES.en)
     shown = skeleton(cer_system_prompt(lang))
     for places in product(*(range(len(names)) for names in (stages, sentiments, strategies)), range(1, 6)):
         stage, sentiment, strategy, intensity = places
         words = (stages[stage], "r", sentiments[sentiment], "e", str(intensity), "r", strategies[strategy], "r", "a")
         read = Cer.parse(filled(shown, *words))
         assert (read.lang, read.stage, read.sentiment) == (lang, STAGES.en[stage], SENTIMENTS.en[sentiment])
-        assert (read.strategy, read.intensity) == (ANSWERABLE_STRATEGIES[strategy].en, intensity)
+        assert (read.strategy, read.intensity) == (STRATEGIES.en[strategy], intensity)
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_policy_generators_and_judges_read_the_same_clauses_on_every_stage_and_strategy(lang: str):
+    asking = (
+        cer_system_prompt(lang),
+        prompts.prompt(f"cer.{lang}", annotate.__file__),
+        *(system_prompt(name, "zh" if lang == "zh" else "en") for name in ("rm_process", "rm_unified")),
+    )
+    for one in asking:
+        assert STAGES.explained(lang) in one.text, one.id
+        assert STRATEGIES.explained(lang) in one.text, one.id
 
 
 def test_the_prompt_uses_no_tag_of_another_format_says_what_to_do_in_danger_and_forbids_diagnoses():
