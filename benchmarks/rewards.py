@@ -25,7 +25,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.rewards.format import cer, coe, ecot
+from pipelines.rewards.format import cer, cer_strict, coe, ecot
 from pipelines.train.recipe import load_recipe
 from pipelines.train.runs import ROLLOUTS, read_metrics, read_note
 from schemas.reasoning import CER_TAGS, COE_TAGS, ECOT_TAGS, Cer, Coe, Ecot
@@ -44,7 +44,8 @@ def _lazy(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("".join(rf"\s*<{name}>(.*?)</{name}>" for name in names), re.DOTALL)
 
 
-OURS: dict[str, Callable[[str], object]] = {"ecot": ecot, "coe": coe, "cer": cer}
+# Of C's an output is read twice, as its reward does: for completeness, and by our grammar.
+OURS: dict[str, Callable[[str], object]] = {"ecot": ecot, "coe": coe, "cer": lambda text: (cer(text), cer_strict(text))}
 PATTERNS = {
     "ecot": re.compile(r"<thinking>(.*?)</thinking>\s*<answer>(.*?)</answer>", re.DOTALL),
     "coe": re.compile(r"<empathy_think>(.*?)</empathy_think>\s*<answer>(.*?)</answer>", re.DOTALL),
