@@ -221,6 +221,12 @@ class Publish(_Section):
         return self
 
 
+class Release(_Section):
+    """What a release may do without. Ours: more is no accident, and something is wrong with the home."""
+
+    left_out: float = Field(0.01, ge=0, lt=1)  # of its posts and dialogues, where two splits tell the same
+
+
 class Training(_Section):
     """The generic negatives of E's triplets: answers put together from sentences that stand everywhere. All ours."""
 
@@ -257,6 +263,7 @@ class Settings(BaseSettings):
     llm: Llm = Llm()
     annotate: Annotate = Annotate()
     rewrite: Rewrite = Rewrite()
+    release: Release = Release()
     publish: Publish = Publish()
     training: Training = Training()
     rewards: Rewards = Rewards()

@@ -20,7 +20,10 @@ def release(
     allow: Annotated[
         list[str] | None, typer.Option(help="A check that may find what it finds: not_from_a_model.")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse prompts of posts that no model has judged.")] = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Refuse what else is left out, and prompts of posts that no model has judged."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check what would leave the house, pin every table, and write the training sets (docs/releasing.md)."""
@@ -42,9 +45,10 @@ def release(
         return
     terminal.put(display.findings(made.findings, made.allowed))
     note = " (it was there already, and stays as it is)" if stood else ""
-    terminal.line(
-        f"{name}: {sum(map(made.rows, made.configs)):,} rows in {len(made.configs)} sets, content {made.content}{note}"
-    )
+    left_out = sum(one.count for one in made.left_out)
+    without = f" ({left_out:,} left out)" if left_out else ""
+    rows, sets = sum(map(made.rows, made.configs)), len(made.configs)
+    terminal.line(f"{name}: {rows:,} rows{without} in {sets} sets, content {made.content}{note}")
 
 
 @releases_app.callback()

@@ -196,7 +196,8 @@ def findings(results: Iterable[Finding], allowed: Collection[str] = ()) -> Table
     table = TextTable("check", "", "what", "to do", "ids", show_lines=True)
     for one in results:
         refused = Text("allowed", "yellow") if one.check in allowed else Text("refused", "red")
-        mark = refused if one.severity == "refuse" else Text("warning", "yellow")
+        marks = {"refuse": refused, "leave_out": Text("rows left out", "yellow"), "warn": Text("warning", "yellow")}
+        mark = marks[one.severity]
         left = len(one.examples) - _SHOWN
         ids = [*one.examples[:_SHOWN], *([f"and {left:,} more: --json"] if left > 0 else [])]
         table.add_row(one.check, mark, one.what, one.hint, "\n".join(ids))

@@ -24,8 +24,8 @@ GROUP = "release"
 
 
 class ReleaseConfig(dg.Config):
-    """What the release is called, which checks may find what they find (`not_from_a_model`), and whether prompts that
-    no model has judged are refused.
+    """What the release is called, which checks may find what they find (`not_from_a_model`), and whether it is refused
+    for what else is left out, or for prompts that no model has judged.
     """
 
     name: str
@@ -66,6 +66,7 @@ def _described(release: Release) -> dict[str, Any]:
         "dagster/row_count": sum(map(release.rows, release.configs)),
         "rows": records(rows),
         "findings": _findings(release.findings, release.allowed),
+        "left_out": sum(one.count for one in release.left_out),
         "pins": records({"table": table, "version": version} for table, version in release.pins.items()),
         "spend": records(one.model_dump() for one in release.spend),
     }

@@ -15,14 +15,14 @@ from pipelines.core.home import Home
 from pipelines.errors import ReleaseRefused, UnknownName
 from pipelines.judge.turns import system_prompt
 from pipelines.llm.ledger.ledger import Ledger
-from pipelines.release.checks.leaks import descendants, groups, near_duplicates, text_reuse
+from pipelines.release.checks.leaks import LEAKS, descendants, groups, near_duplicates, text_reuse
 from pipelines.release.checks.no_model import NOT_FROM_A_MODEL, UNJUDGED, not_from_a_model, unjudged
 from pipelines.release.checks.people import erased, k_anonymity, minors, personal_data, risks
-from pipelines.release.checks.released import Released, empty, pinned
+from pipelines.release.checks.released import Leak, Released, empty, pinned
 from pipelines.release.checks.sources import licences, media, sources
 from pipelines.settings import Settings
 from pipelines.store.parquet import write_shards
-from pipelines.store.release_manifest import Finding, Release, Spend
+from pipelines.store.release_manifest import Finding, LeftOut, Release, Spend
 from pipelines.store.releases import Releases, name_is_taken, require_name
 from pipelines.store.store import Store, Version
 from pipelines.trainsets.prompt_sets import cer_system_prompt, coe_system_prompt
@@ -40,15 +40,16 @@ CHECKS: tuple[Check, ...] = (
 
 # What may be allowed by its name: it harms nobody, and the release is marked. The rest has to be mended.
 ALLOWABLE = (NOT_FROM_A_MODEL,)
-# What refuses under `--strict` alone, and is a warning else.
-STRICT = (UNJUDGED,)
+# What refuses under `--strict` alone: else a warning, or mended by leaving rows out.
+STRICT = (UNJUDGED, *LEAKS)
 
 
 def findings(released: Released, *, strict: bool = False) -> list[Finding]:
     """What all checks find: those that refuse first, each kind in the order of the checks."""
     listed = [finding for check in CHECKS for finding in check(released)]
+    refused = {"severity": "refuse"}
     if strict:
-        listed = [one.model_copy(update={"severity": "refuse"}) if one.check in STRICT else one for one in listed]
+        listed = [one.model_copy(update=refused) if one.check in STRICT else one for one in listed]
     return sorted(listed, key=lambda finding: finding.severity != "refuse")
 
 
@@ -69,7 +70,8 @@ def assemble(
     """Make the release `name` of the current version of every table, and make it the current one.
 
     A release that is there already never changes: where the same versions are current it is returned as it is. `allow`:
-    checks out of ALLOWABLE whose findings are allowed. `strict`: findings of the checks in STRICT refuse too. `stale`:
+    checks out of ALLOWABLE whose findings are allowed. `strict`: findings of the checks in STRICT refuse; else rows by
+    which two splits tell the same are left out, with all that was made from them. `stale`:
     findings of `pipelines.operations.release`.
 
     Raises ReleaseRefused where the checks found something to mend (nothing was written); RequestError for a name that
@@ -85,7 +87,7 @@ def assemble(
         made = _made(releases, Released(home, store, pins, settings), name, allow, strict, stale)
         return releases.promote(made.name)
     there = releases.read(name)
-    if there.pins != _versions(pins):
+    if there.pins != _versions(pins) or (strict and there.left_out):
         raise name_is_taken(name)
     current = releases.current()
     # The process that made it may have been killed before it became the current one.
@@ -102,10 +104,8 @@ def require_request(name: str, allow: Collection[str]) -> None:
 def _made(
     releases: Releases, released: Released, name: str, allow: Collection[str], strict: bool, stale: Sequence[Finding]
 ) -> Release:
-    listed = [*stale, *findings(released, strict=strict)]
+    released, listed, gone = _checked(released, name, allow, strict, stale)
     refused = {finding.check for finding in listed if finding.severity == "refuse"}
-    if refused - set(allow):
-        raise ReleaseRefused(name, [finding for finding in listed if finding.check not in allow])
     with releases.staging() as folder:
         release = Release(
             name=name,
@@ -120,9 +120,65 @@ def _made(
             spend=_spend(Home(released.home).ledger),
             sources=sources(released),
             findings=listed,
-            allowed=sorted(refused & set(allow)),
+            allowed=sorted(refused),
+            left_out=gone,
         )
         return releases.publish(folder, release)
+
+
+def _checked(
+    whole: Released, name: str, allow: Collection[str], strict: bool, stale: Sequence[Finding]
+) -> tuple[Released, list[Finding], list[LeftOut]]:
+    """What passes all checks, what they found, and the rows that are left out for it.
+
+    Raises ReleaseRefused where something refuses, or where too much would have to be left out.
+    """
+    released, mended, gone, origins = whole, list[Finding](), list[LeftOut](), set[str]()
+    listed = [*stale, *findings(whole, strict=strict)]
+    while True:
+        if any(one.severity == "refuse" and one.check not in allow for one in listed):
+            raise ReleaseRefused(name, [one for one in (*listed, *mended) if one.check not in allow])
+        leaks = [one for one in listed if isinstance(one, Leak)]
+        if not leaks:
+            return released, [*mended, *listed], gone
+        for leak in leaks:
+            left = released.without(leak.origins)
+            rows = left_out(released, left, leak.check)
+            mended.append(_mended(leak, sum(one.count for one in rows), len(set(leak.origins) - origins)))
+            released, gone, origins = left, [*gone, *rows], origins.union(leak.origins)
+        _require_few(name, whole, origins, mended)
+        listed = findings(released)
+
+
+def _mended(leak: Leak, rows: int, origins: int) -> Finding:
+    """The finding of a leak once so many rows, of so many more posts and dialogues, are left out for it."""
+    return Finding(
+        check=leak.check,
+        severity=leak.severity,
+        count=leak.count,
+        what=f"{leak.what}: {rows:,} rows are left out (posts or dialogues: {origins:,})",
+        hint="nothing to do: manifest.json names the rows; --strict refuses",
+        examples=leak.examples,
+    )
+
+
+def left_out(whole: Released, left: Released, check: str) -> list[LeftOut]:
+    """The rows of each config that `whole` has and `left` has not."""
+    ids = {config: set(rows["row_id"]) for config, rows in whole.configs.items()}
+    kept = {config: set(rows["row_id"]) for config, rows in left.configs.items()}
+    gone = {config: sorted(rows - kept.get(config, set())) for config, rows in ids.items()}
+    return [LeftOut(config=config, check=check, count=len(rows), row_ids=rows) for config, rows in gone.items() if rows]
+
+
+def _require_few(name: str, whole: Released, origins: Collection[str], mended: Sequence[Finding]) -> None:
+    """Raises ReleaseRefused where more posts and dialogues would be left out than the settings allow."""
+    share, total = whole.settings.release.left_out, whole.rows["origin"].n_unique()
+    if len(origins) > share * total:
+        hint = (
+            f"these are {len(origins):,} of {total:,} posts and dialogues, more than the setting release.left_out "
+            f"({share}): was an older version promoted (gongqing refresh), or a set made from another?"
+        )
+        raise ReleaseRefused(name, [one.model_copy(update={"severity": "refuse", "hint": hint}) for one in mended])
 
 
 def _versions(pins: Mapping[str, Version]) -> dict[str, str]:

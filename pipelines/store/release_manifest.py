@@ -15,7 +15,7 @@ from schemas.ids import digest
 
 MEDIA = "media"  # the check that counts what is lost with sound and pictures
 
-Severity = Literal["refuse", "warn"]
+Severity = Literal["refuse", "leave_out", "warn"]
 
 
 class Shard(File):
@@ -50,7 +50,8 @@ class Source(Document):
 
 
 class Finding(Document):
-    """A finding of a check: `refuse` stops a release unless it is allowed, `warn` is published with it.
+    """A finding of a check: `refuse` stops a release unless it is allowed, `warn` is published with it; where it is
+    `leave_out`, the release has no longer the rows that it speaks of: see `LeftOut`.
 
     `count` rows (or pairs, or values: `what` names the unit); `examples` are ids of up to a thousand, never a text.
     """
@@ -61,6 +62,18 @@ class Finding(Document):
     what: str
     hint: str = Field(validation_alias=AliasChoices("hint", "remedy"))  # "remedy" in what older releases say
     examples: list[str] = Field(default_factory=list)
+
+
+class LeftOut(Document):
+    """Rows that stand in the pinned version of a config, and that the release leaves out: why, and their ids.
+
+    A publication says how many, and not which.
+    """
+
+    config: str
+    check: str
+    count: int
+    row_ids: list[str]
 
 
 class Erasure(Document):
@@ -85,6 +98,7 @@ class Release(Document):
     sources: list[Source]
     findings: list[Finding]
     allowed: list[str]
+    left_out: list[LeftOut] = Field(default_factory=list)
     erasures: list[Erasure] = Field(default_factory=list)
 
     @property

@@ -26,6 +26,7 @@ from pipelines.llm.ledger.records import Attempt
 from pipelines.operations.erase.erasing import erase, resume
 from pipelines.operations.erase.survey import Request
 from pipelines.settings import ROOT, Settings, make_author_key
+from pipelines.store.release_manifest import LeftOut
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
 from pipelines.store.suppression import SuppressionList
@@ -123,7 +124,8 @@ def release(home: Path) -> None:
     """As `pipelines.release.assemble` goes about it: written, published, then pointed to."""
     if "v1" not in Releases(home):
         rows = [(f"s:{number}/a", ("train", "test")[number % 2]) for number in range(40)]
-        made(home, "v1", {"rm_triplets": triplets(*rows)})
+        gone = LeftOut(config="rm_triplets", check="text_reuse", count=1, row_ids=["s:40/a"])
+        made(home, "v1", {"rm_triplets": triplets(*rows)}, left_out=[gone])
     Releases(home).promote("v1")
 
 
@@ -133,7 +135,8 @@ def read_releases(home: Path) -> list[Any]:
 
 def released(home: Path) -> dict[str, Any]:
     current = Releases(home).current()
-    return {"names": Releases(home).names(), "content": current and current.content, "left": leftovers(home)}
+    held = current and [current.content, *(one.model_dump() for one in current.left_out)]
+    return {"names": Releases(home).names(), "holds": held, "left": leftovers(home)}
 
 
 # An erasure

@@ -1,6 +1,6 @@
 """What would be released, of a few rows: the prompt sets that the project makes of them, and whatever is put beside."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,11 @@ class FewRows(Released):
 
     def table(self, table: str) -> pl.DataFrame:
         return self.tables.get(table, TABLES[table].create_empty())
+
+    def without(self, origins: Collection[str]) -> "FewRows":
+        left = super().without(origins)
+        object.__setattr__(left, "tables", self.tables)
+        return left
 
 
 def few_rows(

@@ -1,7 +1,7 @@
-"""Which rows go in an erasure, by the ids in them (`schemas.ids`), and what is left of a table without these rows.
+"""Which rows go in an erasure, and what is left of a table without these rows.
 
-A row goes where one of its ids is erased, or names a part of an erased row: an answer, a round, a speaker, a rewriting.
-Lineage that no id shows is found by the text of a row: `pipelines.operations.erase.traces`.
+A row goes where one of its ids is erased, or names a part of an erased row: an answer, a round, a speaker, a rewriting
+(`pipelines.store.derived`). Lineage that no id shows is found by texts: `pipelines.operations.erase.traces`.
 """
 
 import re
@@ -12,17 +12,11 @@ from operator import or_
 
 import polars as pl
 
+from pipelines.store.derived import RowIds
 from schemas.tables import TABLES
 
 DROPPED = "/dropped"  # after a table's name: the rows that it dropped
-IDS = (
-    *("post_id", "answer_id", "dialogue_id", "source_dialogue_id", "row_id", "persona_id", "supporter_persona_id"),
-    *("made_from", "positive_id"),
-)
-ID_COLUMNS = (*IDS, "negative_ids", "unit", "variant", "round", "candidate")  # and what `derived_ids` reads
 
-# What stands between an id and a part of it.
-_MARKS = re.compile(r"[#/~]")
 # How an id in a text may continue with a part of the row, and what would make it the beginning of another id.
 _PART = re.compile(r"(?:[#/~][\w-]+)*")
 _CONTINUES = re.compile(r"[-.:]?\w")
@@ -32,36 +26,14 @@ _PARTS = ("answers", "edits", "members", "pool", "detail")
 Mask = Callable[[str], str]
 
 
-class ErasedIds:
-    """The erased ids, and the addresses of erased posts; the set grows while derived rows are found.
-
-    `namesakes` are ids of posts and dialogues that stay and look like parts of an erased one: a source may have a post
-    `1` and a post `1/2`.
-    """
+class ErasedIds(RowIds):
+    """The erased ids, and the addresses of erased posts."""
 
     def __init__(self, ids: Iterable[str], namesakes: Iterable[str] = ()) -> None:
-        self.ids = set(ids)
-        self.namesakes = set(namesakes)
+        super().__init__(ids, namesakes)
         self._compiled_for = 0  # so many ids
         self._lengths: list[int] = []
         self._pattern = re.compile(r"(?!)")
-
-    def __contains__(self, name: object) -> bool:
-        """Whether an id is erased, or is a part of one that is."""
-        if not isinstance(name, str):
-            return False
-        ends = [*(mark.start() for mark in _MARKS.finditer(name)), len(name)]
-        for whole in (name[:end] for end in reversed(ends)):
-            if whole in self.ids:
-                return True
-            if whole in self.namesakes:
-                return False
-        return False
-
-    def among(self, names: pl.Series) -> pl.Series:
-        """The erased ids in a column, each once."""
-        near = names.unique().to_frame("id").filter(pl.col("id").str.contains_any(list(self.ids))).to_series()
-        return near.filter(pl.Series([name in self for name in near], dtype=pl.Boolean))
 
     def masked(self, text: str, mask: Mask) -> str:
         """`text` with a mask for every erased id in it, whatever characters surround the id or stand in it."""
@@ -95,40 +67,6 @@ class ErasedIds:
             # One source may be called `b` and another `a-b`; Chinese words precede an id without a space.
             self._pattern = re.compile(rf"(?<![0-9A-Za-z_.-])(?:{'|'.join(map(re.escape, sources))})")
         return self._pattern
-
-    def rows(self, frame: pl.DataFrame) -> pl.Series:
-        """Which rows of a table are erased, as a column of booleans."""
-        columns = [frame[name] for name in IDS if name in frame.columns]
-        columns += [] if (derived := derived_ids(frame)) is None else [derived]
-        marks = [column.is_in(self.among(column).implode()).fill_null(value=False) for column in columns]
-        if "negative_ids" in frame.columns:
-            ids = frame["negative_ids"]
-            marks.append(ids.list.eval(pl.element().is_in(self.among(ids.explode()).implode())).list.any())
-        return reduce(or_, marks, pl.zeros(frame.height, pl.Boolean, eager=True))
-
-    def add_derived(self, frame: pl.DataFrame) -> bool:
-        """Adds the ids of what was made from the rows of `frame`, which are erased; whether any is new."""
-        derived = derived_ids(frame)
-        new = set() if derived is None else {name for name in derived if name not in self}
-        self.ids |= new
-        return bool(new)
-
-
-def derived_ids(frame: pl.DataFrame) -> pl.Series | None:
-    """The ids that rows got when they were made from others; None for tables whose rows keep the id of their source.
-
-    A rewriting is named by its source, `~` and the variant, a candidate by its round, `/` and its number.
-    """
-    columns = set(frame.columns)
-    if {"row_id", "unit", "variant"} <= columns:
-        derived = pl.format("{}~{}", "row_id", "variant")
-    elif {"dialogue_id", "round", "candidate"} <= columns:
-        derived = pl.format("{}#{}/{}", "dialogue_id", "round", "candidate")
-    elif "source_dialogue_id" in columns:
-        derived = pl.col("dialogue_id")
-    else:
-        return None
-    return frame.select(derived).to_series()
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,9 @@ from pipelines.errors import LedgerBusy, RequestError
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.operations.erase.documents import Plan
 from pipelines.operations.erase.places import places, versions
-from pipelines.operations.erase.rows import DROPPED, ID_COLUMNS, ErasedIds, RowFilter, row_keys
+from pipelines.operations.erase.rows import DROPPED, ErasedIds, RowFilter, row_keys
 from pipelines.operations.erase.traces import TextTraces, texts_of, unescape
+from pipelines.store.derived import ID_COLUMNS
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
 from pipelines.store.suppression import SuppressionList, words_of

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from pipelines.core.files import write_whole
 from pipelines.core.overlap import Hashes, Points, hashes, points
-from pipelines.operations.erase.rows import IDS, ErasedIds, Mask
+from pipelines.operations.erase.rows import ErasedIds, Mask
+from pipelines.store.derived import IDS
 from schemas.ids import source_row_id
 
 LENGTH = 8

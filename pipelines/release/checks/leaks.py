@@ -9,7 +9,7 @@ openings; of two posts, if one holds half of the other. None of this rests on wh
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,12 +20,15 @@ from pipelines.core.overlap import windows
 from pipelines.dedup.duplicates import find_duplicates
 from pipelines.dedup.group_keys import FORMULA, LONG, SIMILAR, TELLING
 from pipelines.dedup.jaccard import similarities
-from pipelines.release.checks.released import Released, finding, origin
+from pipelines.release.checks.released import Leak, Released, finding, origin
 from pipelines.release.checks.texts import answers_alone, folded
 from pipelines.store.release_manifest import Finding
 from pipelines.text import keys
 from pipelines.text.keys import key_of
 from pipelines.text.script import as_simplified
+from schemas.labels import SPLITS
+
+LEAKS = ("near_duplicates", "text_reuse")  # what a release can mend by leaving rows out
 
 
 def near_duplicates(released: Released) -> Iterator[Finding]:
@@ -41,12 +44,9 @@ def near_duplicates(released: Released) -> Iterator[Finding]:
     torn = clustered.filter(pl.col("split").n_unique().over("cluster_id") > 1)
     pairs = [pair for cluster in torn.partition_by("cluster_id") for pair in _pairs(cluster)]
     if pairs:
-        hint = (
-            "gongqing refresh puts such rows into one group, an older version that was promoted may tear them; "
-            "those that differ in script or punctuation: have one of each pair erased (gongqing erase ROW_ID)"
-        )
+        origin_of = dict(released.rows.drop_nulls("origin").select("row_id", "origin").iter_rows())
         what = f"{len(pairs):,} pairs of (nearly) equal texts stand in different splits"
-        yield finding("near_duplicates", what, hint, pairs)
+        yield _leak("near_duplicates", what, pairs, origin_of)
 
 
 def _compared(texts: pl.DataFrame) -> pl.DataFrame:
@@ -59,7 +59,23 @@ def _compared(texts: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([openings, telling.filter(pl.col("length") >= LONG)]).select("row_id", "split", "text").unique()
 
 
-def _pairs(cluster: pl.DataFrame) -> Iterator[str]:
+# An id and its split, of each of two.
+Pair = tuple[tuple[str, str], tuple[str, str]]
+
+
+def _leak(check: str, what: str, pairs: Collection[Pair], origin_of: Mapping[str, str]) -> Leak:
+    """The finding of pairs in two splits. Of each the side goes that is learnt from, or tuned on: a test set stays."""
+    goes = {min(pair, key=lambda side: SPLITS.index(side[1]))[0] for pair in pairs}
+    named = [" ~ ".join(f"{name} ({split})" for name, split in sorted(pair)) for pair in pairs]
+    hint = (
+        "gongqing refresh puts such rows into one group, but an older version that was promoted may tear them; without "
+        "--strict the release leaves out the side that trains"
+    )
+    origins = sorted({origin_of.get(name, name) for name in goes})
+    return Leak(**finding(check, what, hint, named, severity="leave_out").model_dump(), origins=origins)
+
+
+def _pairs(cluster: pl.DataFrame) -> Iterator[Pair]:
     """The pairs of a cluster that are alike themselves, and not through others, and of different splits."""
     texts = cluster.select("text").unique().sort("text")["text"]
     places = {one: place for place, one in enumerate(texts)}
@@ -71,7 +87,7 @@ def _pairs(cluster: pl.DataFrame) -> Iterator[str]:
         alike = similarities(data, offsets, np.full(len(others), place, np.uint32), right) >= SIMILAR
         for (other, its_split, _), near in zip(others, alike, strict=True):
             if near:
-                yield f"{row} ({split}) ~ {other} ({its_split})"
+                yield (row, split), (other, its_split)
 
 
 # Ours. A fifth of an opening or of a whole, and no less than a sentence in all.
@@ -127,17 +143,17 @@ def text_reuse(released: Released) -> Iterator[Finding]:
     documents = list(_documents(released))
     held_out = [document for document in documents if document.split != "train"]
     index = _index(held_out)
-    pairs = set()
+    pairs: set[Pair] = set()
     for one in documents:
         shared = Counter(place for shingle in one.whole for place in index.get(shingle, ()))
         for place, count in shared.items():
             other = held_out[place]
             if count >= LEAST and one.split != other.split and one.name != other.name and one.reuses(other):
-                pairs.add(" ~ ".join(sorted(f"{each.name} ({each.split})" for each in (one, other))))
+                first, second = sorted(((one.name, one.split), (other.name, other.split)))
+                pairs.add((first, second))
     if pairs:
         what = f"{len(pairs):,} pairs of rows in different splits tell the same story{_made_from(released)}"
-        hint = "leave the set out that was made from the other, or erase one row of each pair (gongqing erase ROW_ID)"
-        yield finding("text_reuse", what, hint, pairs)
+        yield _leak("text_reuse", what, pairs, {})
 
 
 def shingles(text: str) -> Shingles:

@@ -2,15 +2,18 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import polars as pl
+from polars.selectors import by_name
 
 from pipelines.errors import DamagedVersion
 from pipelines.release.checks.texts import texts_of
 from pipelines.settings import Settings
+from pipelines.store.derived import ID_COLUMNS, RowIds, derived_ids
 from pipelines.store.emptiness import why_empty
 from pipelines.store.release_manifest import Finding, Severity
 from pipelines.store.store import Store, Version
@@ -28,18 +31,45 @@ _MARKS = re.compile(r"\W")  # what may stand between the id of a post or a dialo
 
 @dataclass(frozen=True)
 class Released:
-    """What a release would hold. `pins`: the version of each table, by `table` or `table/partition`."""
+    """What a release would hold. `pins`: the version of each table, by `table` or `table/partition`; `left_out`: ids of
+    rows, and of what was made from them, that are in these versions and not in the release.
+    """
 
     home: Path
     store: Store
     pins: Mapping[str, Version]
     settings: Settings
+    left_out: RowIds | None = None
 
     @cached_property
     def configs(self) -> dict[str, pl.DataFrame]:
         """The rows of each config that has any."""
-        tables = {config: self.table(config) for config in CONFIGS}
+        tables = {config: self._left(self.table(config)) for config in CONFIGS}
         return {config: rows for config, rows in tables.items() if rows.height}
+
+    def without(self, origins: Collection[str]) -> Self:
+        """The same without these posts and dialogues, and without every row that was made from one of them."""
+        posts = self.table("unique_posts").filter(pl.col("post_id").is_in(list(origins)))
+        answers = posts.select(pl.col("answers").explode(empty_as_null=False)).to_series().struct.field("answer_id")
+        rows = self.rows.filter(pl.col("origin").is_in(list(origins)))["row_id"]
+        ids = RowIds({*origins, *answers, *rows, *(self.left_out.ids if self.left_out else ())})
+        ids.namesakes = {name for name in self.sources["origin"] if name not in ids.ids and name in ids}
+        making = [name for name, table in TABLES.items() if derived_ids(table.create_empty()) is not None]
+        tables = [self.table(name).select(by_name(*ID_COLUMNS, require_all=False)) for name in making]
+        grown = True
+        while grown:
+            grown = any(ids.add_derived(table.filter(ids.rows(table))) for table in tables)
+        return replace(self, left_out=ids)
+
+    def _left(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Without what is left out. A generic negative is nobody's: many answers have its sentences."""
+        if self.left_out is None or not rows.height:
+            return rows
+        ids = rows.select(by_name(*ID_COLUMNS, require_all=False))
+        if "kind" in rows.columns:
+            own = pl.when(rows["kind"] != "generic").then("negative_ids").otherwise([])
+            ids = ids.with_columns(negative_ids=own)
+        return rows.filter(~self.left_out.rows(ids))
 
     @cached_property
     def rows(self) -> pl.DataFrame:
@@ -88,6 +118,12 @@ def origin(row_id: str, known: Collection[str]) -> str | None:
     """The id out of `known` that a row's id begins with, as a whole: the longest; None where there is none."""
     ends = [len(row_id), *(mark.start() for mark in reversed(list(_MARKS.finditer(row_id))))]
     return next((row_id[:end] for end in ends if row_id[:end] in known), None)
+
+
+class Leak(Finding):
+    """A finding that ends where the release leaves out `origins`: posts, dialogues, or rows that come from none."""
+
+    origins: list[str]
 
 
 def finding(
@@ -140,9 +176,14 @@ def empty(released: Released) -> Iterator[Finding]:
         return
     missing = [config for config in CONFIGS if config not in released.configs]
     if missing:
-        pins = released.pins
-        reasons = (why_empty(released.store, pins[one], pins) if one in pins else "never made" for one in missing)
+        reasons = (_why_empty(released, one) for one in missing)
         named = ", ".join(f"{config} ({reason})" for config, reason in zip(missing, reasons, strict=True))
         what = f"sets without a row are left out: {named}"
         hint = "gongqing show TABLE --dropped tells more; docs/training-sets.md says what each set is made from"
         yield finding("empty", what, hint, missing, severity="warn")
+
+
+def _why_empty(released: Released, config: str) -> str:
+    if config not in released.pins:
+        return "never made"
+    return why_empty(released.store, released.pins[config], released.pins) or "all of its rows are left out"

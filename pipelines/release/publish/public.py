@@ -54,6 +54,7 @@ def publish_rows(release: Release, source: Path, target: Path, private: PrivateT
         update={
             "configs": configs,
             # Whose story stands out, or was allowed to pass, is for the home to know.
+            "left_out": [one.model_copy(update={"row_ids": []}) for one in release.left_out],
             "findings": [*(one.model_copy(update={"examples": []}) for one in release.findings), *publisher.findings()],
             "sources": [
                 source.model_copy(

@@ -7,8 +7,9 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.operations.erase.rows import ErasedIds, derived_ids
+from pipelines.operations.erase.rows import ErasedIds
 from pipelines.operations.erase.traces import LENGTH, QUOTE, Scrub, TextTraces, texts_of, unescape
+from pipelines.store.derived import derived_ids
 
 TEXT = "我把钥匙交给门房的那天下着小雪谁也没有出来送我"
 FEW = st.text(alphabet="甲乙丙丁", max_size=40)

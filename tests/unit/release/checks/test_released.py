@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from released_rows import few_rows
+from released_rows import FewRows, few_rows
+from unique_rows import answer, post, sampled_round
 
 from pipelines.errors import ReleaseRefused
 from pipelines.judge.turns import system_prompt
@@ -119,3 +120,45 @@ def test_versions_of_one_prompt_stand_side_by_side_and_an_unknown_text_by_its_di
     told = used_prompts(released)
     assert told["coe"] == coe_system_prompt().name
     assert len(told["sft_coe"].split(", ")) == 2
+
+
+def few_of_all() -> FewRows:
+    """Two posts, one of which holds an answer that was moved to it; two dialogues; and what is made from them."""
+    posts = (
+        post(1, "我最近睡不好，总是想工作上的事情。", answer("s:1/a", "慢慢来。"), answer("s:8/m", "别急。")),
+        post("1/2", "和室友吵架了，不想回宿舍。", answer("s:1/2/a", "抱抱。")),
+    )
+    said = [sampled_round(name, at, ["seeker: 我和家里人吵了一架。"], "嗯。") for name in (3, 4) for at in (1, 2)]
+    triplet = {"made_from": "s:1/2", "split": "train", "positive_id": "s:1/2/a", "kind": "other_answer"}
+    negatives = {"own": ["s:9/x"], "theirs": ["s:1/a"], "moved": ["s:8/m"], "many": ["s:9/x", "s:8/m"]}
+    triplets = [triplet | {"row_id": f"s:1/2/{name}", "negative_ids": ids} for name, ids in negatives.items()]
+    triplets.append(triplet | {"row_id": "s:1/2/generic", "kind": "generic", "negative_ids": ["s:1/a"]})
+    chats = [{"row_id": f"{row}/sft_cer", "made_from": row, "split": "train"} for row in ("s:3#1/1", "s:4#1/1~P")]
+    draft = {"unit": "candidate", "row_id": "s:4#1/1", "variant": "P", "persona_id": "s:3/seeker"}
+    tables = {"rm_triplets": triplets, "sft_cer": chats, "rewrite_drafts": [draft]}
+    frames = {name: pl.DataFrame(rows, schema=TABLES[name].polars_schema()) for name, rows in tables.items()}
+    return few_rows(*posts, said=tuple(said), split_of={"g1": "train"}, **frames)
+
+
+def gone(left: Released) -> dict[str, set[str]]:
+    """The rows that a release of `few_of_all` has no longer."""
+    whole = few_of_all().configs
+    kept = {config: set(left.configs[config]["row_id"]) if config in left.configs else set() for config in whole}
+    rows = {config: set(frame["row_id"]) - kept[config] for config, frame in whole.items()}
+    return {config: ids for config, ids in rows.items() if ids}
+
+
+def test_without_a_post_goes_what_was_made_from_it_and_from_its_answers_and_no_namesake():
+    """A generic negative stays: its sentences stand in many answers."""
+    left = few_of_all().without(["s:1"])
+    assert gone(left) == {"grpo_ecot": {"s:1"}, "rm_triplets": {"s:1/2/theirs", "s:1/2/moved", "s:1/2/many"}}
+    assert set(left.rows["origin"]) == {"s:1/2", "s:3", "s:4"}
+    assert gone(few_of_all().without(["s:1/2"]))["grpo_ecot"] == {"s:1/2"}
+
+
+def test_without_a_dialogue_go_its_rounds_and_what_was_rewritten_to_its_persona():
+    rounds, rewritten = {"s:3#1", "s:3#2"}, {"s:3#1/1/sft_cer", "s:4#1/1~P/sft_cer"}
+    left = few_of_all().without(["s:3"])
+    assert gone(left) == {"grpo_cer": rounds, "sft_cer": rewritten}
+    both = left.without(["s:1"])
+    assert gone(both) == gone(left) | gone(few_of_all().without(["s:1"])), "what was left out before stays out"

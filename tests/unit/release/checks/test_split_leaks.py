@@ -36,8 +36,9 @@ def _found(*told, **more):
 def test_nearly_equal_questions_are_listed_as_a_pair_whatever_their_marks_pictures_and_script():
     for other in (NEAR, STORY.replace("，", ", "), OpenCC("s2t").convert(STORY), STORY.replace("，", "😭")):
         (found,) = _found(post(1, STORY), post(2, other, group_id="g2"))
-        assert (found.check, found.severity, found.count) == ("near_duplicates", "refuse", 1)
+        assert (found.check, found.severity, found.count) == ("near_duplicates", "leave_out", 1)
         assert found.examples == ["s:1 (train) ~ s:2 (test)"]
+        assert found.origins == ["s:1"], "the side that trains"
     assert _found(post(1, STORY), post(2, NEAR)) == [], "of one split"
 
 
@@ -45,6 +46,14 @@ def test_an_opening_may_repeat_a_question():
     said = (sampled_round(3, 1, [f"seeker: {STORY}"], LONG),)
     (found,) = _found(post(2, NEAR, group_id="g2"), said=said)
     assert found.examples == ["s:2 (test) ~ s:3#1 (train)"]
+
+
+def test_validation_goes_for_test_and_train_for_both():
+    rows = [post(n, text, group_id=f"g{n}") for n, text in ((1, STORY), (2, NEAR), (3, STORY + "谢谢各位。"))]
+    splits = {"g1": "test", "g2": "train", "g3": "validation"}
+    for some, origins in ((rows, ["s:2", "s:3"]), (rows[::2], ["s:3"]), (rows[1:], ["s:2"])):
+        (found,) = near_duplicates(few_rows(*some, split_of=splits))
+        assert found.origins == origins
 
 
 def test_a_long_answer_counts_and_a_short_formula_does_not():
@@ -166,21 +175,21 @@ def test_a_release_with_held_out_candidates_in_their_split_is_whole():
 
 
 @pytest.mark.parametrize("name", sorted(LEARNT))
-def test_a_held_out_round_that_is_planted_in_a_training_row_of_any_set_is_refused(name):
+def test_a_held_out_round_that_is_planted_in_a_training_row_of_any_set_is_refused_or_left_out(name):
     """By its id; under another id, by what it says to be made from; and under none of its own, by its words."""
     made = _of_held_out_round()
     planted = made[name].with_columns(split=pl.lit("train"))
     others = {other: rows for other, rows in made.items() if other not in (name, "sft_cer")}
     ends = planted["row_id"].str.strip_prefix("s:1#2/1")
     elsewhere = planted.with_columns(row_id="s:3#1/1" + ends, group_id=pl.lit("g1"))
-    for check, rows in (
-        (descendants, planted),
-        (descendants, elsewhere),
-        (near_duplicates, elsewhere.with_columns(made_from=pl.lit("s:3#1/1"))),
+    for check, severity, rows in (
+        (descendants, "refuse", planted),
+        (descendants, "refuse", elsewhere),
+        (near_duplicates, "leave_out", elsewhere.with_columns(made_from=pl.lit("s:3#1/1"))),
     ):
         found = list(check(few_rows(said=ROUNDS, split_of=SPLITS, **others, **{name: rows})))
         assert found, check
-        assert {one.severity for one in found} == {"refuse"}
+        assert {one.severity for one in found} == {severity}
         named = " ".join(example for one in found for example in one.examples)
         assert all(row_id in named for row_id in rows["row_id"])
 
@@ -267,6 +276,7 @@ def test_posts_are_compared_without_marks_and_in_one_script():
     rows = post(1, QUESTION), post(2, half, group_id="g2")
     (finding,) = text_reuse(few_rows(*rows, split_of={"g1": "train", "g2": "test"}))
     assert finding.examples == ["s:1 (train) ~ s:2 (test)"]
+    assert finding.origins == ["s:1"]
     assert not list(text_reuse(few_rows(*rows, split_of={"g1": "test", "g2": "test"})))
 
 
