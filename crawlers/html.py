@@ -82,7 +82,7 @@ def valid(text: str) -> str:
 
 def base(top: Node, url: str) -> str:
     """The address that the links of the page at `url` start from."""
-    href = next((each.get("href") for each in find(top, "base[href]")), "")
+    href = next((each.get("href") for each in find(top, "head > base[href]")), "")
     return link(href, url) or url
 
 

@@ -83,6 +83,7 @@ class PostPage:
     n_answers: int | None = None  # as the page states it
     n_found: int = 0  # answers on this page, also those without text: an image alone, hidden, removed
     counted: bool = False  # as in ListPage
+    n_unread: int = 0  # answers on this page that can not be read, and are not among those
 
 
 class PageError(ValueError):
@@ -90,6 +91,10 @@ class PageError(ValueError):
 
     Its message holds no word of the page.
     """
+
+
+class AnswerError(PageError):
+    """Raised by `crawlers.pages`: one answer of a page can not be read; the others can."""
 
 
 class UnknownLayout(PageError):

@@ -80,11 +80,13 @@ def post_page(body: object, url: str, fetched_at: datetime) -> PostPage:
     if complete and 1 not in numbers:
         raise PageError("a topic without its first post")
     question = _question(body, posts[numbers.index(1)], source_id, url, fetched_at) if 1 in numbers else None
-    answers = [_answer(post, fetched_at) for post, number in zip(posts, numbers, strict=True) if number != 1]
+    rows = [post for post, number in zip(posts, numbers, strict=True) if number != 1]
+    answers, n_unread = guard.answers(rows, lambda post: _answer(post, fetched_at))
     batches = (more[k : k + _BATCH] for k in range(0, len(more), _BATCH))
     queries = (urlencode([("post_ids[]", each) for each in batch]) for batch in batches)
     next_urls = [f"{_forum(url)}/t/{source_id}/posts.json?{query}" for query in queries]
-    return guard.page(question, answers, next_urls, LAYOUT, guard.count_of_answers(body, "posts_count"))
+    n_answers = guard.count_of_answers(body, "posts_count")
+    return guard.page(question, answers, next_urls, LAYOUT, n_answers, n_unread=n_unread)
 
 
 def _question(topic: dict[str, Any], post: object, source_id: str, url: str, fetched_at: datetime) -> Question:

@@ -14,6 +14,7 @@ from parsel import Selector
 
 from crawlers import dates, html
 from crawlers.html import Node
+from crawlers.markup import UNREAD, Anchors
 from crawlers.pages import guard
 from crawlers.records import Answer, Listed, ListPage, Moment, PageError, PostPage, Question, UnknownLayout
 from crawlers.sites import Board, Site
@@ -39,7 +40,14 @@ _POSTED = re.compile(r"(?:发表|發表)(?:于|於)")
 # What no message holds; where it does, a tag between them is missing.
 _PARTS = (
     "#postlist, #threadlist, #postlistreply, .plhin, .plc, .pls, .authi, .cm, .po, .pgs, .t_f, .modact, "
-    "[id^='post_'], [id^='postmessage_'], [id^='comment_'], [id^='authorposton'], [id^='postnum']"
+    f"[id^='post_'], [id^='postmessage_'], [id^='comment_'], [id^='authorposton'], [id^='postnum'], {UNREAD}"
+)
+ANSWERS = Anchors(
+    begins=re.compile(r"""<div\b[^<>]*\bid=["']post_[0-9]{1,18}["']"""),
+    text=re.compile(r"""<td\b[^<>]*\bid=["']postmessage_[0-9]{1,18}["'][^<>]*>"""),
+    follows=re.compile(r"""<div\b[^<>]*\bid=["']comment_[0-9]{1,18}["']"""),
+    between=re.compile(r"(.*)(</td>\s*</tr>\s*(?:</tbody>\s*)?</table>.*)", re.DOTALL),
+    closing="</td></tr></table></div>",
 )
 # In a message, but not its writer's words.
 _NOT_WRITTEN = (
@@ -121,12 +129,14 @@ def post_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, 
     title = guard.one(top, css["title"], "the title")
     subject = guard.title_of(guard.text(title, f"div, table, p, h1, {_PARTS}", "the title"))
     posts = _posts(top, css)
-    messages = [_message(post, css, fetched_at) for post in posts]
     first = _place(url)[1] == 1
-    question = _question(top, posts[0], messages[0], subject, thread, css) if first else None
+    question = None
+    if first:
+        question = _question(top, posts[0], _message(posts[0], css, fetched_at), subject, thread, css)
+    answers, n_unread = guard.answers(posts[first:], lambda post: _message(post, css, fetched_at))
     counts = html.find(top, css["counts"])
     n_answers = html.number(html.words(counts[1])) if len(counts) == 2 else None
-    return guard.page(question, messages[first:], [_next(top, css, url)], LAYOUT, n_answers)
+    return guard.page(question, answers, [_next(top, css, url)], LAYOUT, n_answers, n_unread=n_unread)
 
 
 def _posts(top: Node, css: Mapping[str, str]) -> list[Node]:
@@ -134,9 +144,6 @@ def _posts(top: Node, css: Mapping[str, str]) -> list[Node]:
     if not posts:
         raise PageError("a thread without messages")
     guard.distinct([post.get("id") for post in posts], "a message")
-    inside = set(posts)
-    if any(each in inside for post in posts for each in post.iterancestors()):
-        raise PageError("a message within a message")
     texts = {text for post in posts for text in html.find(post, css["text"])}
     if texts != set(html.find(top, css["text"])):
         raise PageError("a message outside of the thread")
@@ -145,6 +152,9 @@ def _posts(top: Node, css: Mapping[str, str]) -> list[Node]:
 
 def _message(post: Node, css: Mapping[str, str], fetched_at: datetime) -> Answer:
     """A message of a thread; without text where it is an image alone or hidden from guests."""
+    around, inside = post.iterancestors(), html.find(post, "[id^='post_']")
+    if sum(_MESSAGE.fullmatch(each.get("id", "")) is not None for each in (*around, *inside)) > 1:
+        raise PageError("a message within a message")
     source_id = post.get("id").removeprefix("post_")
     text = guard.at_most_one(post, css["text"], "the text of a message")
     if text is None and not html.find(post, css["locked"]):
@@ -154,7 +164,7 @@ def _message(post: Node, css: Mapping[str, str], fetched_at: datetime) -> Answer
     if not ids <= {f"postmessage_{source_id}", f"authorposton{source_id}"}:
         raise PageError("a message with parts of another")
     if stamp is not None and not _POSTED.match(html.words(stamp)):
-        raise PageError("a message without the words before its time: another language, or a wrong encoding")
+        raise UnknownLayout("a message without the words before its time: another language, or a wrong encoding")
     author = next(iter(guard.one_person(post, css["author"], _PERSON, "the writer of a message")), None)
     return Answer(
         source_id=source_id,

@@ -106,8 +106,9 @@ def post_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, 
     if outside or len(html.find(top, css["answers"])) > 1:
         raise PageError("a comment outside of the list of comments")
     question = _question(top, topic, css, fetched_at) if first else None
-    answers = [_answer(row, css, fetched_at) for row in rows]
-    return guard.page(question, answers, [guard.next_link(top, css["next"], url, _place)], LAYOUT)
+    answers, n_unread = guard.answers(rows, lambda row: _answer(row, css, fetched_at))
+    next_url = guard.next_link(top, css["next"], url, _place)
+    return guard.page(question, answers, [next_url], LAYOUT, n_unread=n_unread)
 
 
 def _question(top: Node, topic: tuple[str, str], css: Mapping[str, str], fetched_at: datetime) -> Question:

@@ -16,9 +16,11 @@ from parsel import Selector
 
 from crawlers import dates, html
 from crawlers.html import Node
+from crawlers.markup import Anchors, isolate
 from crawlers.records import Answer, Listed, ListPage, Moment, PageError, PostPage, Question, UnknownLayout
 
 ID = re.compile(r"[0-9]{1,18}")
+_LAYOUT = 3  # answers of which none can be read: our choice
 _FEW = 50  # characters to each one that could not be decoded: a slip of the writer's, no wrong encoding
 _HAN = r"\u3400-\u9fff"
 _C1 = re.compile(r"[\x80-\x84\x86-\x9f]")
@@ -28,6 +30,14 @@ _ANY_HAN = re.compile(rf"[{_HAN}]")
 _PAGER = "[class*='pag'] a[href], .pg a[href], nav a[href]"
 _NO_PAGER = ".t_f, .cm, .text, .discuss, .reply-content"  # texts of people, and comments, which have pagers too
 _NEXT = re.compile(r"(?:下一?[页頁]|[后後]一?[页頁]|next(?: page)?)\s*[»›>→]?|[»›>→]", re.IGNORECASE)
+
+
+def read_html(text: str, anchors: Anchors | None) -> Selector:
+    """The page of a source; PageError where it can not be read to its end."""
+    try:
+        return html.parsed(text if anchors is None else isolate(text, anchors))
+    except ValueError as error:
+        raise PageError(f"the page: {error}") from error
 
 
 def root(body: object) -> Node:
@@ -93,13 +103,35 @@ def title_of(raw: str) -> str:
     return title
 
 
+def answers(rows: Sequence[Any], read: Callable[[Any], Answer | None]) -> tuple[list[Answer | None], int]:
+    """The answers of a page, and how many of them can not be read: what is wrong with one costs no other.
+
+    Raises PageError where the page ends within the last one, and where the layout is another: one says so, or of three
+    or more not one can be read.
+    """
+    kept: list[Answer | None] = []
+    errors: list[PageError] = []
+    for row in rows:
+        try:
+            kept.append(read(row))
+        except PageError as error:
+            if isinstance(error, UnknownLayout) or (isinstance(row, etree._Element) and not html.followed(row)):
+                raise
+            errors.append(error)
+    if errors and not kept and len(errors) >= _LAYOUT:
+        raise errors[0]
+    return kept, len(errors)
+
+
 def page(
     question: Question | None,
     answers: Sequence[Answer | None],
     next_urls: Iterable[str | None],
     layout: str,
     n_answers: int | None = None,
+    *,
     counted: bool = False,
+    n_unread: int = 0,
 ) -> PostPage:
     """The page of a post, with the answers that have text; None among `answers` is one that is hidden or removed.
 
@@ -110,7 +142,7 @@ def page(
     texts = [] if question is None else [question.title, question.description]
     if garbled("\n".join([*texts, *(answer.text for answer in kept)])):
         raise PageError("decoded in a wrong encoding")
-    return PostPage(question, kept, tuple(filter(None, next_urls)), layout, n_answers, len(answers), counted)
+    return PostPage(question, kept, tuple(filter(None, next_urls)), layout, n_answers, len(answers), counted, n_unread)
 
 
 def list_page(
@@ -187,7 +219,7 @@ def next_link(
     marked: dict[int, str] = {}
     numbered: dict[int, str] = {}
     elsewhere: set[str | None] = set()
-    aside = {link for each in html.find(top, _NO_PAGER) for link in html.find(each, "a[href]")}
+    aside = {link for each in html.find(top, _NO_PAGER) for link in html.find(each, "[href]")}
     for link in html.find(top, f"{css}, [rel~='next'][href], {_PAGER}"):
         if link in aside:
             continue

@@ -61,9 +61,10 @@ def post_page(body: object, url: str, fetched_at: datetime) -> PostPage:
         raise PageError("the first page of a topic without the question")
     # The main post may be repeated on every page.
     question = _question(body, posts[main], source_id, url, fetched_at) if first else None
-    shown = {pid: post for pid, post in posts.items() if pid != main}
-    answers = [None if _flag(post, "deleted") else _answer(post, pid, fetched_at) for pid, post in shown.items()]
-    return guard.page(question, answers, [_next_url(body, url)], LAYOUT, guard.count_of_answers(body, "postcount"))
+    shown = [(pid, post) for pid, post in posts.items() if pid != main]
+    answers, n_unread = guard.answers(shown, lambda row: _answer(row[1], row[0], fetched_at))
+    n_answers = guard.count_of_answers(body, "postcount")
+    return guard.page(question, answers, [_next_url(body, url)], LAYOUT, n_answers, n_unread=n_unread)
 
 
 def _question(topic: dict[str, object], post: object, source_id: str, url: str, fetched_at: datetime) -> Question:
@@ -83,7 +84,9 @@ def _question(topic: dict[str, object], post: object, source_id: str, url: str, 
     )
 
 
-def _answer(post: object, source_id: str, fetched_at: datetime) -> Answer:
+def _answer(post: object, source_id: str, fetched_at: datetime) -> Answer | None:
+    if _flag(post, "deleted"):
+        return None
     author = _author(post)
     return Answer(
         source_id=source_id,

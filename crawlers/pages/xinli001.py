@@ -20,6 +20,7 @@ from parsel import Selector
 
 from crawlers import html
 from crawlers.html import Node
+from crawlers.markup import UNREAD, Anchors
 from crawlers.pages import guard
 from crawlers.records import Answer, Listed, ListPage, PageError, PostPage, Question, UnknownLayout
 from schemas.taxonomy import TAXONOMY
@@ -40,10 +41,22 @@ _ANSWER = re.compile(r"/qa/answer-([0-9]{1,18})(?:[/?#]|$)")
 # `回答 2 · 有用 0   2025-03-14`: the number of answers, and the time after the number of 有用.
 _LABEL = re.compile(r"回答\s*([0-9]{1,9})\s*·\s*有用\s*[0-9]{1,9}(?:\s+(.{1,40}))?")
 
-# What no text of a person holds; where it does, a tag between them is missing.
+# What no question holds; where it does, a tag between them is missing.
 _PARTS = (
     "#left, #answer-text, .label, .content-ans, .comment-reply, .read-capacity, .pagination, .honor-icon, "
     ".answer_zan, .comment_item, .created_time, .user, .username, .title, p.text, div.text, h1"
+)
+# And no answer, which may well have headings, and markup that was copied from elsewhere on the page.
+_PARTS_OF_ANSWERS = (
+    "#left, #answer-text, .content-ans, .comment-reply, .read-capacity, .pagination, .honor-icon, .recommend-icon, "
+    f".answer_zan, .comment_item, .created_time, .jumpA, .user, .username, {UNREAD}"
+)
+ANSWERS = Anchors(
+    begins=re.compile(r"""<li\b[^<>]*>\s*<p\b[^<>]*\bclass=["']user["']"""),
+    text=re.compile(r"""<div\b[^<>]*\bclass=["']text["'][^<>]*>"""),
+    follows=re.compile(r"""<div\b[^<>]*\bclass=["']label["']"""),
+    between=re.compile(r"(.*?)(</div>\s*)?", re.DOTALL),
+    closing="</div>",
 )
 
 SELECTORS: Mapping[str, str] = {
@@ -139,11 +152,12 @@ def post_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, 
         raise PageError("a question with answers, and no list of them")
     if len(html.find(top, css["answer_id"])) != sum(len(html.find(row, css["answer_id"])) for row in rows):
         raise PageError("an answer outside of the list of answers")
-    answers = [_answer(row, css, fetched_at, layout) for row in rows]
+    answers, n_unread = guard.answers(rows, lambda row: _answer(row, css, fetched_at, layout))
     number = _place(url)[1]
     more = len(rows) >= _A_PAGE and (number - 1) * _A_PAGE + len(rows) < n_answers
     next_url, counted = _next(top, css, url, more=more)
-    return guard.page(question if number == 1 else None, answers, [next_url], layout, n_answers, counted)
+    first = question if number == 1 else None
+    return guard.page(first, answers, [next_url], layout, n_answers, counted=counted, n_unread=n_unread)
 
 
 def _question(
@@ -179,8 +193,10 @@ def _answer(row: Node, css: Mapping[str, str], fetched_at: datetime, layout: str
     # Always within the row: `//div[@class="text"]` would give every answer the text of the whole page.
     aside = {text for each in html.find(row, css["discussion"]) for text in html.find(each, css["answer_text"])}
     texts = [each for each in html.find(row, css["answer_text"]) if each not in aside]
-    if len(texts) != 1:
-        raise PageError(f"an answer with {len(texts)} texts")
+    # One within another was copied from a page.
+    texts = [each for each in texts if not any(outer in texts for outer in each.iterancestors())]
+    if len(texts) != 1 or (texts[0].tail or "").strip():
+        raise PageError(f"an answer with {len(texts)} texts, or with words behind its text")
     marks = html.find(row, css["answer_id"])
     ids = {mark.get("data-answer-id") for mark in marks}
     ids |= {match[1] for each in html.find(row, css["answer_link"]) if (match := _ANSWER.search(each.get("href")))}
@@ -193,7 +209,7 @@ def _answer(row: Node, css: Mapping[str, str], fetched_at: datetime, layout: str
         source_id=source_id,
         author=author,
         author_role=role,
-        text=guard.text(texts[0], _PARTS, "an answer's text"),
+        text=guard.text(texts[0], _PARTS_OF_ANSWERS, "an answer's text"),
         posted=guard.moment_or_none(guard.words(row, css["answered"], "the time of an answer"), fetched_at),
         likes=html.number(guard.words(row, css["likes"], "the number of 有用 of an answer")),
         # No crawler of the layout of 2023 saw the icon: there its absence says nothing.

@@ -24,7 +24,6 @@ from scrapy.http import Response, TextResponse, XmlResponse
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.python.failure import Failure
 
-from crawlers import html
 from crawlers.cache import PageStore
 from crawlers.dates import Days
 from crawlers.errors import RequestRefused
@@ -34,7 +33,8 @@ from crawlers.extensions.log import delay_of
 from crawlers.frontier import ListFrontier
 from crawlers.job import DONE, Job, lock_host, request_of
 from crawlers.options import Known, Options, read_options
-from crawlers.records import Answer, Listed, ListPage, PageError, PostPage, Question, UnknownLayout, row_of
+from crawlers.pages import guard
+from crawlers.records import Answer, AnswerError, Listed, ListPage, PageError, PostPage, Question, UnknownLayout, row_of
 from crawlers.sites import Board, Site
 
 logger = logging.getLogger(__name__)
@@ -84,6 +84,7 @@ class Draft:
     next_urls: deque[tuple[str, bool]] = field(default_factory=deque)  # and whether each was counted
     n_answers: int | None = None  # as the site states it
     n_found: int = 0  # answers on the pages that came, also those without text
+    n_unread: int = 0  # answers of which each could not be read
     settled: bool = False
     cut: bool = False
     outdated: bool = False  # a page of it is older than that of the list, which may show answers that it lacks
@@ -238,7 +239,7 @@ class ForumSpider(Spider):
             page: PostPage = self._read(self._engine.post_page, response)
             inside = self._take(draft, page, response)
             further = self._further(draft) if inside else None
-            if inside and further is None and draft.n_answers and not draft.n_found:
+            if inside and further is None and draft.n_answers and not draft.n_found + draft.n_unread:
                 raise PageError("the page states answers and holds none")
         except PageError as error:
             if response.meta.get("counted"):  # what is not there can not be read: its answers are missing
@@ -307,10 +308,14 @@ class ForumSpider(Spider):
         draft.urls.add(response.url)
         before = {answer.source_id for answer in draft.answers}
         new = [answer for answer in page.answers if answer.source_id is None or answer.source_id not in before]
-        if new or not page.answers:  # a site shows the first page for a number that it does not have
-            draft.next_urls.extend((url, page.counted) for url in page.next_urls)
+        if page.answers and not new:  # a site shows its first page for a number that it does not have
+            return True
+        draft.next_urls.extend((url, page.counted) for url in page.next_urls)
         draft.answers.extend(new)
         draft.n_found += page.n_found - len(page.answers) + len(new)
+        draft.n_unread += page.n_unread
+        for _ in range(page.n_unread):
+            self._count_unread(response, AnswerError("an answer that can not be read"))
         return True
 
     def _further(self, draft: Draft) -> Request | None:
@@ -332,7 +337,8 @@ class ForumSpider(Spider):
         topic = draft.board.topic if draft.board else None
         key = self.options.key
         row = row_of(self.site, question, draft.answers, key, draft.fetched_at, draft.layout, topic)
-        fingerprint = None if draft.outdated else draft.listed.fingerprint
+        # A post of which an answer can not be read is new for the next crawl, whose reader may be better.
+        fingerprint = None if draft.outdated or draft.n_unread else draft.listed.fingerprint
         counts = (0, 0) if draft.n_answers is None or draft.cut else (draft.n_answers, draft.n_found)
         if self.job is not None:
             with stop_where_unwritten(self.crawler, self.job.items):
@@ -435,10 +441,7 @@ class ForumSpider(Spider):
             # Half a list would look like its last page.
             raise PageError("the page is cut short")
         text = response.body.decode(self.site.charset, "replace") if self.site.charset else response.text
-        try:
-            return html.parsed(text)
-        except ValueError as error:
-            raise PageError(f"the page: {error}") from error
+        return guard.read_html(text, getattr(self._engine, "ANSWERS", None))
 
     def _fetched_at(self, response: Response) -> datetime:
         if "cached" in response.flags:
@@ -453,7 +456,8 @@ class ForumSpider(Spider):
 
     def _count_unread(self, response: Response, error: PageError, *, known: bool = False) -> None:
         if not known:
-            self._count(self._errors, "errors", "unknown_layout" if isinstance(error, UnknownLayout) else "page")
+            kinds = {UnknownLayout: "unknown_layout", AnswerError: "answer"}
+            self._count(self._errors, "errors", kinds.get(type(error), "page"))
         where: Path | str = "not saved: -a job=FOLDER saves it"
         if self.job is not None:
             with stop_where_unwritten(self.crawler, self.job.folder / "unknown"):

@@ -11,8 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from parsel import Selector
-
+from crawlers.pages import guard
 from crawlers.records import ListPage, PostPage
 
 FOLDER = Path(__file__).parent / "saved"
@@ -44,7 +43,8 @@ class SavedPage:
 
     def parse(self, source: str) -> Any:
         """What the page gives when it holds `source` instead."""
-        body = json.loads(source) if self.is_json else Selector(text=source)
+        anchors = getattr(importlib.import_module(f"crawlers.pages.{self.engine}"), "ANSWERS", None)
+        body = json.loads(source) if self.is_json else guard.read_html(source, anchors)
         return self.parser(body, self.url, self.fetched_at)
 
 

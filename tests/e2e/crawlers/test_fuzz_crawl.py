@@ -64,10 +64,11 @@ def test_each_broken_post_is_a_right_record_or_a_counted_error(tmp_path, engine)
     assert summary["finish_reason"] == "finished"
     assert len(broken) > 100
     assert len(set(broken.values())) > 2
-    # Every post is counted, and a lost one is an error.
+    # Every post is counted, and a lost one is an error; one that lacks an answer is a post.
     outcomes = Counter(summary["posts"])
     assert outcomes.pop("listed") == len(truth) == sum(outcomes.values())
     assert set(outcomes) <= {"fetched", "lost", "gone", "outside"}
+    assert summary["errors"].pop("answer") > 0
     assert sum(summary["errors"].values()) + sum(summary["refused"].values()) == outcomes["lost"] > 0
     assert outcomes["fetched"] == len(rows) == summary["items"]
     # Those none of whose pages was touched are there, and some of the others.

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from crawl_runs import ROOT, command, crawl, environment, one_day, post_ids, rows_of, seen, site_file
+from saved_pages import page_named
 from tiny_site import HTML, Page, TinySite
 from xinli_pages import listed, long_post, question, site_of
 
@@ -113,7 +114,7 @@ DEEP = "<div>" * 20_000 + "说了很多" + "</div>" * 20_000
 
 
 @pytest.mark.drill("site")
-def test_a_post_of_which_words_or_all_answers_are_missing_is_unread_and_no_row(tmp_path):
+def test_a_question_whose_words_or_answers_are_missing_is_unread_and_an_answer_costs_itself_alone(tmp_path):
     """A parser that leaves away what is too deep or behind the end: what is left would look like the whole text."""
     pages = {"/latest.json": topics(5, 6, 7, 8), "/t/7.json": discourse(3, 1, topic=7)}
     pages["/t/5.json"] = discourse(1, 1, topic=5, words=DEEP)
@@ -121,11 +122,34 @@ def test_a_post_of_which_words_or_all_answers_are_missing_is_unread_and_no_row(t
     pages["/t/8.json"] = discourse(3, 1, 2, topic=8)
     with TinySite(pages) as site:
         run = one_day(tmp_path / "job", site.url, source=site_file(tmp_path, "discourse"), code=None)
-    assert set(run.by_id) == {"8"}
-    assert run.summary["errors"] == {"page": 3}
-    assert run.summary["posts"] == {"listed": 4, "fetched": 1, "lost": 3}
-    assert {i for i, line in seen(tmp_path / "job").items() if line.get("unread")} == {*"567"}
+    assert {i: len(row["answers"]) for i, row in run.by_id.items()} == {"6": 0, "8": 1}
+    assert run.summary["errors"] == {"answer": 1, "page": 2}
+    assert run.summary["answers"] == {"stated": 3, "found": 1, "missing": 2}
+    assert run.summary["posts"] == {"listed": 4, "fetched": 2, "lost": 2}
+    left = seen(tmp_path / "job")
+    assert {i for i, line in left.items() if line.get("unread")} == {*"57"}
+    assert left["6"]["fingerprint"] is None, "the next crawl reads it again, with a better reader or none"
     assert "说了很多" not in run.log
+
+
+def test_markup_that_cannot_be_read_costs_the_answer_that_it_was_pasted_into(tmp_path):
+    page = page_named("xinli001_2020_question")
+    whole = [answer["source_id"] for answer in page.gives["answers"]]
+    body = (
+        page.source()
+        .replace("先开口的人", "<h2>先开口</h2></div></li></ul>的人")
+        .replace("我也和室友", "<!-- 我也和室友")
+    )
+    number = page.gives["question"]["source_id"]
+    pages = {"/qa": listed((int(number), 12)), f"/qa/{number}": (200, HTML, body.encode())}
+    with TinySite(pages) as site:
+        run = crawl(tmp_path, site.url, "2025-05-20", "2025-05-20", now="2025-05-21T12:00+08:00")
+    [row] = run.rows
+    ids = [answer["answer_id"].rpartition("/")[2] for answer in row["answers"]]
+    assert ids == whole[:-1]
+    assert row["answers"][1]["text"].startswith("先开口\n的人，不等于输了的人。")
+    assert run.summary["errors"] == {"answer": 1}
+    assert len(list((tmp_path / "unknown").iterdir())) == 1
 
 
 def test_of_a_topic_of_douban_the_list_states_the_comments(tmp_path):

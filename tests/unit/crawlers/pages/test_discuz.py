@@ -85,7 +85,7 @@ def test_first_page_whose_first_message_is_gone_is_no_question():
 
 def test_thread_that_can_not_be_believed():
     for old, new in (
-        ('id="postmessage_9002"', 'id="postmessage_9004"'),
+        ('id="postmessage_9001"', 'id="postmessage_9004"'),
         ('<div id="post_9002">', ""),
         ("发表于", "·¢±íÓÚ"),
         ('id="post_9004"', 'id="post_9002"'),

@@ -85,10 +85,18 @@ def test_wrong_type_anywhere_is_an_error_or_harmless(name, wrong):
             assert {(a.source_id, a.text) for a in getattr(record, "answers", ())} <= kept
 
 
-def test_a_post_too_deep_or_too_long_makes_the_page_unread():
-    body = body_of("discourse_topic")
+def test_a_post_too_deep_or_too_long_costs_itself_alone_and_the_question_the_page():
+    whole = read("discourse_topic", body_of("discourse_topic"))
     for cooked, words in (("<div>" * 100_000 + "x", "to its end"), ("x" * 300_000, "more than")):
-        body["post_stream"]["posts"][1]["cooked"] = cooked
+        body = body_of("discourse_topic")
+        posts = body["post_stream"]["posts"]
+        posts[1]["cooked"] = cooked
+        page = read("discourse_topic", body)
+        assert (page.n_unread, page.answers) == (
+            1,
+            tuple(one for one in whole.answers if one.source_id != str(posts[1]["id"])),
+        )
+        posts[0]["cooked"] = cooked
         with pytest.raises(PageError, match=words):
             read("discourse_topic", body)
 

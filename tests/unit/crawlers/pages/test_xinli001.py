@@ -28,14 +28,11 @@ def test_list_behind_the_last_page_is_empty():
     ("old", "new"),
     [
         ("11个回答", "很多回答"),
-        ('<span class="answer_zan" data-answer-id="6004613">', '<span class="answer_zan" data-answer-id="6004612">'),
         ('data-question-id="100841638"', 'data-question-id="100841639"'),
-        ("<p>第二段。</p></div>", "<p>第二段。</p>"),  # the answer swallows its buttons
         ("</h1>", ""),
         ("<span>2023-12-04</span>", "<span>很久以前</span>"),
         ("<span>2023-12-04</span>", "<span>2033-12-04</span>"),
         ('<ul class="content-ans">', '<ul class="other">'),
-        ('class="text"><p>第一条', 'class="words"><p>第一条'),
         ("<h1>升职之后反而睡不着</h1>", "<h1> </h1>"),
         ("我笑着请了，", "<p>我笑着请了，"),  # ends the paragraph that it stands in
         ("<h1>", "<h1>升</h1><h1>"),
@@ -45,6 +42,21 @@ def test_page_that_can_not_be_believed_is_an_error_without_words(old, new):
     with pytest.raises(PageError) as error:
         changed("xinli001_2023_question", old, new)
     assert "第二段" not in str(error.value)
+
+
+def test_answer_that_can_not_be_believed_costs_itself_alone():
+    for old, new, cost in (
+        (
+            '<span class="answer_zan" data-answer-id="6004613">',
+            '<span class="answer_zan" data-answer-id="6004612">',
+            "6004613",
+        ),
+        ('class="text"><p>第一条', 'class="words"><p>第一条', "6004612"),
+        ("第一条回答。</p>", "第一条回答。</p><p class='created_time'>昨天</p>", "6004612"),
+    ):
+        page = changed("xinli001_2023_question", old, new)
+        assert page.n_unread == 1
+        assert {"6004612", "6004613"} - {answer.source_id for answer in page.answers} == {cost}
 
 
 def test_page_cut_off_within_an_answer_is_an_error():
