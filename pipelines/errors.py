@@ -206,16 +206,17 @@ class LedgerBusy(LedgerError):
 
 
 class Shrunk(GongqingError):
-    """Raised by `pipelines.flow.runner` where a table would lose half of its rows to other answers: nothing is written.
+    """Raised by `pipelines.flow.runner` where a table would lose half of its rows to other answers, or any for want of
+    money: nothing is written.
 
-    `table`, and how many rows it has `before` and would have `after`.
+    `table`, how many rows it has `before` and would have `after`, and how many are `unasked`, for want of money.
     """
 
-    def __init__(self, table: str, before: int, after: int) -> None:
-        self.table, self.before, self.after = table, before, after
+    def __init__(self, table: str, before: int, after: int, unasked: int = 0) -> None:
+        self.table, self.before, self.after, self.unasked = table, before, after, unasked
+        why = f"for {unasked:,} are not asked about yet" if unasked else "only for other answers or for want of them"
         super().__init__(
-            f"{table} would shrink from {before:,} rows to {after:,}, only for other answers or for want of them: it "
-            "stays as it was",
+            f"{table} would shrink from {before:,} rows to {after:,}, {why}: it stays as it was",
             hint=f"look at who answers (provider, model, host): gongqing refresh --select {table} --allow-shrink "
             "makes it all the same, without asking again what was answered (in Dagster: allow_shrink of the resource "
             "clients)",

@@ -155,7 +155,9 @@ class AnnotateSizes(_Section):
     topics: Room | None = None
     emotions: Room | None = None
     ecot_chains: Room | None = None
-    coe_chains: Room | None = None  # E: 200, reviewed by professionals
+    # Question-answer pairs of train that can be asked about, one answer a question. E: of them 200 were kept by
+    # professionals; what hindsight and they refuse is none of the 200, so draw more.
+    coe_chains: Room | None = None
     cer_candidates: Room | None = None  # rounds that train
     # Rounds of validation and test: of those that the draw passes on its way so many at most. None: all of these, so
     # that they are as large a part as among all rounds. C held out 574 samples of 11,140 labels.
@@ -356,6 +358,10 @@ def _in(home: Path, settings: Settings) -> Settings:
     return settings.model_copy(update=updated)
 
 
+# What somebody may look for, and what it is called; by spelling another is nearer.
+_OTHER_NAMES = {"annotate.coe_sample": "annotate.sizes.coe_chains"}
+
+
 def _refuse_unknown(values: Any, section: type[BaseModel], where: str, path: tuple[str, ...]) -> None:
     if not isinstance(values, dict):
         return
@@ -363,7 +369,8 @@ def _refuse_unknown(values: Any, section: type[BaseModel], where: str, path: tup
         if key not in section.model_fields:
             dotted = ".".join((*path, key))
             known = [*_keys_of(Settings), *_keys_of(section, path)]
-            near = difflib.get_close_matches(dotted, known, n=1, cutoff=0.4)
+            near = [_OTHER_NAMES[dotted]] if dotted in _OTHER_NAMES else []
+            near = near or difflib.get_close_matches(dotted, known, n=1, cutoff=0.4)
             near = near or difflib.get_close_matches(key, list(section.model_fields), n=1, cutoff=0.0)
             raise SettingsError(f"there is no setting {dotted!r}", where=where, hint=f"did you mean {near[0]!r}?")
         inner = section.model_fields[key].annotation

@@ -115,7 +115,9 @@ class ChatSet(Sample):
 
 
 class SftCoe(ChatSet):
-    """E: the warm start on CoE chains. E's were reviewed by professionals; of these nobody's review is recorded."""
+    """E: the warm start on CoE chains. E's were reviewed by professionals; `reviewed` says whether a row's was."""
+
+    reviewed = dy.Bool(nullable=True, description="whether a professional has reviewed the chain; null: nobody has")
 
 
 class SftCer(ChatSet):

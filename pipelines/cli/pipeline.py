@@ -156,6 +156,7 @@ def _refresh(
 
     from pipelines.cli import render as display
     from pipelines.crawl.preparing import expire_pages
+    from pipelines.errors import LlmError
     from pipelines.flow import refresh as refreshing
     from pipelines.flow.clients import ClientPool
     from pipelines.llm.questions import NO_ANSWER, OVER_BUDGET
@@ -211,12 +212,20 @@ def _refresh(
         terminal.line(f"{dear:,} rows may each cost more than the whole budget: a larger --budget asks for them")
     for reason, tables in waiting.items():
         terminal.line(f"{', '.join(tables)} wait{'s' if len(tables) == 1 else ''} {reason}")
-    if any(reason.startswith("for a budget") for reason in waiting):
+    short = [table for reason, tables in waiting.items() if reason.startswith("for a budget") for table in tables]
+    if short and budget is None:
         terminal.line("what waits for a budget: gongqing refresh --estimate says what it takes, --budget USD allows it")
     if ran:
         terminal.line(f"{len(ran)} stage{'s' if len(ran) > 1 else ''} made")
     else:
         terminal.line(f"everything{' else' if waiting else ''} is up to date")
+    if short and budget is not None:
+        raise LlmError(
+            f"the budget of {budget} was not enough to ask everything: "
+            f"{', '.join(short)} wait{'s' if len(short) == 1 else ''}",
+            hint="the same command with a larger --budget, which counts what was spent of this one, asks for the rest "
+            "alone; what is answered stands in the tables, or in the ledger",
+        )
 
 
 @app.command()

@@ -139,7 +139,8 @@ def _made(
     for damaged in outcome.damaged:
         context.log.warning("%s: it was made again", damaged)
     if outcome.waits is not None:
-        context.log.warning("left as it stands: it waits %s", outcome.waits)
+        how = "made of what is answered" if outcome.ran else "left as it stands"
+        context.log.warning("%s: it waits %s", how, outcome.waits)
     elif not outcome.ran:
         context.log.info("up to date: the version stands")
     for version in outcome.versions:

@@ -48,6 +48,7 @@ class ClientPool:
         self.allow_shrink = allow_shrink
         self._listeners = [] if progress is None else [progress]
         self._budget, self._budget_of = budget, budget_of
+        self.left: dict[str, str] = {}  # what stages wait for that were left for want of money, by name
         self.chosen = llm.provider if provider is None else require_provider(provider)
         self._opened: dict[str, LLMClient] = {}
         self._stack = ExitStack()

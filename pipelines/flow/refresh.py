@@ -12,6 +12,7 @@ from pipelines.flow.runner import Outcome, Report, Runner, needed
 from pipelines.flow.stages import MAKERS, STAGES
 from pipelines.llm.interface import BUDGET, Estimate
 from pipelines.llm.profiles import prices, profile, profiles
+from pipelines.llm.questions import NOT_ASKED_YET
 from pipelines.settings import Settings
 from pipelines.store.emptiness import why_empty
 from pipelines.store.store import Store
@@ -154,6 +155,8 @@ def _state(table: str, stage: Stage, runner: Runner, before: dict[str, str]) -> 
             return f"waits {waits.partition(':')[0]}"
         if not made:
             return next((before[one] for one in stage.parents if before.get(one, "").startswith("waits")), None)
+        if unasked := runner.store.version(table).manifest.dropped_for(NOT_ASKED_YET):
+            return f"waits for a budget ({unasked:,} rows not asked yet)"
         stale = "stale; " if runner.is_stale(stage) else ""
         empty = why_empty(runner.store, runner.store.version(table))
         return stale + (f"empty: {empty}" if empty else "" if stale else "up to date")

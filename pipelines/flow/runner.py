@@ -12,14 +12,23 @@ import polars as pl
 from pipelines.core.code_version import code_version
 from pipelines.core.files import sha256_of
 from pipelines.core.stage import Stage
-from pipelines.errors import DamagedVersion, NoHost, NoVersion, OlderSchema, RequestError, Shrunk, UnknownPrice
+from pipelines.errors import (
+    BudgetSpent,
+    DamagedVersion,
+    NoHost,
+    NoVersion,
+    OlderSchema,
+    RequestError,
+    Shrunk,
+    UnknownPrice,
+)
 from pipelines.flow.clients import ClientPool
 from pipelines.flow.stages import MAKERS
 from pipelines.llm.failures import InvalidReplies
 from pipelines.llm.interface import Estimate
 from pipelines.llm.profiles import profile, profiles, shapes
 from pipelines.llm.providers.written import FOLDER
-from pipelines.llm.questions import ASKED_AGAIN, REASONS
+from pipelines.llm.questions import ASKED_AGAIN, NOT_ASKED_YET, REASONS
 from pipelines.llm.tasks import Plan, sampled
 from pipelines.settings import Settings
 from pipelines.store.manifest import Run
@@ -54,8 +63,8 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a refresh did about one stage. `waits` says what one waits for that was left as it is, `damaged` what was
-    wrong with the tables that it has made again.
+    """What a refresh did about one stage. `waits` says what one waits for that was left as it is or, where it `ran`,
+    made in part; `damaged` what was wrong with the tables that it has made again.
     """
 
     stage: Stage
@@ -102,6 +111,8 @@ class Runner:
         return self._statuses[stage.name]
 
     def _status(self, stage: Stage) -> Status:
+        if stage.name in self.clients.left:
+            return Status(stale=True, waits=self.clients.left[stage.name])
         for table in stage.parents:  # what no stage makes, none would make again
             for version in self.store.current(table) if table in PARTITIONED else ():
                 self.store.check(version)
@@ -255,24 +266,37 @@ class Runner:
         return _Inputs(parents, rows, arguments, provider, plan)
 
     def refresh(self, stage: Stage) -> Outcome:
-        """Run a stage if it is stale and waits for nothing. The caller holds the refresh lock."""
+        """Run a stage if it is stale and waits for nothing. The caller holds the refresh lock.
+
+        Where the budget is used up on the way, its table is made of what is answered, and waits for the rest; it is
+        left as it is where nothing is answered, or where it would have fewer rows than before.
+        """
         started = time.monotonic()
         status = self.status(stage)
-        if status.due:
-            self.run(stage)
+        ran, waits = status.due, status.waits
+        try:
+            made = self.run(stage) if ran else []
+            if unasked := sum(version.manifest.dropped_for(NOT_ASKED_YET) for version in made):
+                waits = f"for a budget: {unasked:,} rows are not asked about yet"
+        except (BudgetSpent, Shrunk) as error:
+            if isinstance(error, Shrunk) and not error.unasked:
+                raise
+            ran, waits = False, f"for a budget: {error.what}"
+            self.clients.left[stage.name] = waits
         versions: list[Version] = []
         for table in stage.tables:
             with suppress(DamagedVersion):  # of a stage that waits, it may be as damaged as it was
                 versions += self.store.current(table)
-        return Outcome(stage, status.due, time.monotonic() - started, versions, status.waits, status.damaged)
+        return Outcome(stage, ran, time.monotonic() - started, versions, waits, status.damaged if ran else ())
 
     def run(self, stage: Stage) -> list[Version]:
         """Makes the tables of a stage from its parents' current versions.
 
         Raises Unaccounted where rows vanish, RequestError where no model is named that the stage needs, or where
         answers would cost and there is no budget, OlderSchema where a parent's columns mean something else today,
-        TooManyInvalid where answers are invalid, Shrunk where they would halve the table and `clients` does not allow
-        it, and what `Store` and clients raise. Then the table stays as it was, and what was paid for is in the ledger.
+        TooManyInvalid where answers are invalid, Shrunk where they would halve the table, or want of money would take
+        rows from it, and `clients` does not allow it, and what `Store` and clients raise. Then the table stays as it
+        was, and what was paid for is in the ledger.
         """
         inputs = self._inputs.get(stage.name) or self.inputs(stage)
         self._statuses.clear()  # what is known of other stages may be true no longer
@@ -296,21 +320,25 @@ class Runner:
         if inputs.provider is not None and not self.clients.allow_shrink:
             kept, dropped = made[stage.name]
             unanswered = dropped.filter(pl.col("reason").is_in(REASONS)).height
-            _require_size(stage.name, kept.height, unanswered, run, self.store)
+            unasked = dropped.filter(pl.col("reason") == NOT_ASKED_YET).height
+            _require_size(stage.name, kept.height, unanswered, run, self.store, unasked)
         return [
             self.store.write(table, *made[table], parents=inputs.parents, code=run.code, settings=run.settings)
             for table in stage.tables
         ]
 
 
-def _require_size(table: str, rows: int, unanswered: int, run: Run, store: Store) -> None:
+def _require_size(table: str, rows: int, unanswered: int, run: Run, store: Store, unasked: int = 0) -> None:
     """Raises Shrunk where a table would lose half of its rows to answers alone: parents and settings are the same, or
-    half of what it would lose was dropped for want of an answer that could be used.
+    half of what it would lose was dropped for want of an answer that could be used; and where it would lose any, and
+    some are `unasked`.
     """
     try:
         before = None if store.pointer(table) is None else store.version(table)
     except DamagedVersion:
         return
+    if before is not None and unasked and rows < before.rows:
+        raise Shrunk(table, before.rows, rows, unasked)
     if before is None or before.rows < LEAST_TO_SHRINK or 2 * rows > before.rows:
         return
     last = before.manifest.runs[-1]

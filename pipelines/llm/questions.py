@@ -17,16 +17,19 @@ T = TypeVar("T")
 # Why a reply has no value. They are the reasons of the rows that are dropped for it.
 NO_ANSWER = "no_answer"
 OVER_BUDGET = "over_budget"
+NOT_ASKED_YET = "not_asked_yet"
 REASONS = (
     "invalid_reply",  # malformed, or not what was asked for, after all repairs
     "cut_short",  # the model ran into its limit of tokens, after all repairs
     "refused",  # by the vendor's filter or by the model
     NO_ANSWER,  # the request failed on its way, after all tries
     OVER_BUDGET,  # it alone may cost more than the whole budget: it was not sent
+    NOT_ASKED_YET,  # the budget was used up before it
 )
 NOT_WRITTEN = "not_written"  # provider `written` has no reply to it; none of REASONS: nobody was asked
 NOT_SAMPLED = "not_sampled"  # the size of the stage has no room for it; nobody was asked
-ASKED_AGAIN = (NO_ANSWER, OVER_BUDGET)  # by the next refresh: another day, or another budget, may bring a reply
+UNPAID = (OVER_BUDGET, NOT_ASKED_YET)
+ASKED_AGAIN = (NO_ANSWER, *UNPAID)  # by the next refresh: another day, or another budget, may bring a reply
 TOO_LONG = "too_long_for_the_model"  # the detail of a text that is; what else is cut short is the model's own reply
 
 # How many errors of a record a repair names at once.

@@ -28,7 +28,7 @@ from pipelines.train.lengths import Count, check_counts
 from pipelines.train.options import check_options
 from pipelines.train.processes import Locks, at_work, follow_metrics, last_words, running
 from pipelines.train.recipe import Ablation, Overrides, Preset, Recipe, Service, as_arguments
-from pipelines.train.rows import are_rewritten, count_rows, count_variants, variants_of, write_rows
+from pipelines.train.rows import are_rewritten, count_rows, count_unreviewed, count_variants, variants_of, write_rows
 from pipelines.train.runs import (
     CACHE,
     CHECKPOINTS,
@@ -230,7 +230,8 @@ class Run:
         counted = self if tokens is None else replace(self, overrides={**self.overrides, self.trainer.model: tokens})
         try:
             lengths = [*counted.lengths(), *self._unvalidated()]
-            rows = {"text_only": text_only(self.release), "variants": self._variants(), "lengths": lengths}
+            rows: dict[str, Any] = {"text_only": text_only(self.release), "variants": self._variants()}
+            rows |= {"unreviewed": self.unreviewed, "lengths": lengths}
         except RequestError:  # nothing was trained: the next request of this name may be another
             for folder in (DATA, START, CACHE):  # without its note an erasure would not look for rows in there
                 shutil.rmtree(self.folder / folder, ignore_errors=True)
@@ -242,9 +243,7 @@ class Run:
 
     def _variants(self) -> dict[str, int]:
         """How many rows of each variant it trains on; nothing where all are as they were written, and are to be."""
-        files = self.overrides[self.trainer.train]
-        paths = map(Path, [files] if isinstance(files, str) else files)
-        counts = count_variants(list(paths), variants_of(self.recipe, self.ablation))
+        counts = count_variants(self._learnt_files, variants_of(self.recipe, self.ablation))
         return {} if counts.keys() <= {"none"} else counts
 
     def _unvalidated(self) -> list[str]:
@@ -254,6 +253,17 @@ class Run:
             return []
         batch = self.overrides.get("data.train_batch_size")
         return [f"not validated: there are {rows:,} rows for it, and one batch takes {batch}"]
+
+    @property
+    def unreviewed(self) -> int:
+        """How many chains it learns that no professional has reviewed (E: all were)."""
+        learns_chains = self.recipe.rows == "sft_coe" and self.ablation.chain
+        return count_unreviewed(self._learnt_files) if learns_chains else 0
+
+    @property
+    def _learnt_files(self) -> list[Path]:
+        files = self.overrides[self.trainer.train]
+        return list(map(Path, [files] if isinstance(files, str) else files))
 
     def _make_start(self, locks: Locks) -> None:
         """The tiny model of `cpu_smoke`, where the run starts from no other."""

@@ -41,6 +41,18 @@ def count_variants(paths: Sequence[Path], names: Sequence[str] = ()) -> dict[str
     return {name: counts[name] for name in names or sorted(counts)}
 
 
+def count_unreviewed(paths: Sequence[Path]) -> int:
+    """The number of rows of `sft_coe` whose chain no professional has reviewed: all where nothing is said of it."""
+    import pyarrow.parquet as pq
+
+    unreviewed = 0
+    for path in paths:
+        told = "reviewed" in pq.read_schema(path).names
+        reviewed = pq.read_table(path, columns=["reviewed"])["reviewed"].to_pylist() if told else []
+        unreviewed += pq.read_metadata(path).num_rows - reviewed.count(True)
+    return unreviewed
+
+
 def require_variants(paths: Sequence[Path], recipe: Recipe, ablation: Ablation) -> None:
     """Raises RequestError where a variant that an ablation names has no rows, or all those that its recipe names: of
     these one may be missing, for people without rewritings train as well.

@@ -63,15 +63,18 @@ def learnt_releases(run: Path) -> list[str]:
 
 
 def describe_rows(run: Path) -> list[str]:
-    """Its rows, a line each: what is lost with sound and pictures, how many are of each variant, and how long they are
-    in tokens; nothing before they were counted.
+    """Its rows, a line each: what is lost with sound and pictures, how many are of each variant, how many chains nobody
+    has reviewed, and how long they are in tokens; nothing before they were counted.
     """
     path = run / ROWS
     if not path.exists():
         return []
     rows = json.loads(path.read_bytes())
     variants = ", ".join(f"{name} {number:,}" for name, number in rows.get("variants", {}).items())
-    return [rows["text_only"], *([f"rows by variant: {variants}"] if variants else []), *rows["lengths"]]
+    lines = [rows["text_only"], *([f"rows by variant: {variants}"] if variants else [])]
+    if unreviewed := rows.get("unreviewed"):
+        lines.append(f"unreviewed chains: {unreviewed:,} (E's were all reviewed by professionals)")
+    return [*lines, *rows["lengths"]]
 
 
 def read_metrics(run: Path) -> dict[int, Metrics]:

@@ -55,6 +55,7 @@ def coe_samples(chains: pl.DataFrame, posts: pl.DataFrame, splits: pl.DataFrame)
                 "variant": "none",
                 "providers": [chain["provider"]],
                 "messages": [*prompt, _reply(answer)],
+                "reviewed": False,  # no review of a chain is recorded anywhere yet
             }
         )
     return rows(SftCoe, kept), dropped("sft_coe", lost)

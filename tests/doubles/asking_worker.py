@@ -6,6 +6,7 @@ from pathlib import Path
 from asking_tools import asking, question
 
 from pipelines.errors import BudgetSpent
+from pipelines.llm.questions import NOT_ASKED_YET
 from pipelines.settings import Llm
 
 
@@ -15,7 +16,9 @@ def main() -> None:
     try:
         with asking(Path(home), Llm(profiles=Path(profiles)), budget) as ask:
             replies = ask.ask("emotions", asked)
-        sys.stdout.write(f"answered {sum(reply.value is not None for reply in replies)}\n")
+        left = sum(reply.reason == NOT_ASKED_YET for reply in replies)
+        said = f"spent {left}" if left else f"answered {sum(reply.value is not None for reply in replies)}"
+        sys.stdout.write(f"{said}\n")
     except BudgetSpent as error:
         sys.stdout.write(f"spent {error.waiting}\n")
 

@@ -198,7 +198,7 @@ def test_other_recordings_make_stale_what_was_replayed_from_them(store, tmp_path
     assert "recordings" not in run_of(stage, parents_of(stage, store), settings, "written").settings
 
 
-@pytest.mark.parametrize("reason", ["no_answer", "over_budget"])
+@pytest.mark.parametrize("reason", ["no_answer", "over_budget", "not_asked_yet"])
 def test_a_question_without_an_answer_is_asked_again(store, reason):
     stage, run_before = BY_NAME["emotions"], store.version("emotions").manifest.runs[-1]
     rows, gone = store.read("emotions").collect(), store.read_dropped("emotions").collect()
@@ -223,6 +223,9 @@ def test_a_table_whose_parents_or_settings_are_others_may_shrink(store):
     with pytest.raises(Shrunk):
         _require_size("emotions", before.rows // 2, 0, run, store)
     _require_size("emotions", before.rows // 2 + 1, 0, run, store)
+    _require_size("emotions", before.rows, 0, run, store, unasked=9)
+    with pytest.raises(Shrunk, match="for 9 are not asked about yet"):  # for want of money none is lost
+        _require_size("emotions", before.rows - 1, 0, run, store, unasked=9)
 
 
 def test_a_stage_is_looked_at_once_and_its_questions_are_planned_once(store, monkeypatch):

@@ -74,7 +74,7 @@ def test_a_table_that_rules_made_once_is_read_and_waits(made, tmp_path):
     old, stage = Store(tmp_path / "data"), MAKERS["topics"]
     row = {"row_id": "sample:p001", "topic": "成长", "subtopic": None, "relevant": True, "risk": [], "why": "…"}
     row |= {"provider": "rules", "model_asked": "rules-v1", "model_served": None}
-    row |= {"prompt_version": "p@1", "request_key": "k"}
+    row |= {"prompt_version": "p@1", "request_key": "k", "temperature": None}
     frame = pl.DataFrame([row], {name: TABLES["topics"].polars_schema()[name] for name in row})
     old.write("topics", frame, settings={"provider": "rules"})
     assert old.read("topics").collect()["provider"].to_list() == ["rules"]

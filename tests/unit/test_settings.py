@@ -75,6 +75,7 @@ def test_a_source_has_its_own_sizes_and_what_it_leaves_out_is_common(tmp_path, m
         ("[splits.posts.source.a]\ntest = 1", "'splits.posts.source'", "'splits.posts.sources'"),
         ("GONGQING_SPLITS__POSTS__SOURCES__A__TSET", "'splits.posts.sources.a.tset'", "'splits.posts.sources.a.test'"),
         ("min_post_chars = 1", "'min_post_chars'", "'filters.min_post_chars'"),
+        ("[annotate]\ncoe_sample = 200", "'annotate.coe_sample'", "'annotate.sizes.coe_chains'"),  # as issues call it
         ("[sampling]\nzzz = 1", "'sampling.zzz'", "'sampling"),
         ("GONGQING_SAMPLING__N_SAMPLE", "'sampling.n_sample'", "'sampling.n_samples'"),
         ("GONGQING_SAMPLING_N_SAMPLES", "'sampling_n_samples'", "'sampling.n_samples'"),

@@ -53,6 +53,13 @@ def test_an_ablation_learns_from_its_variants_alone(training_home: Path, tmp_pat
     assert rows.schema == whole.schema
 
 
+def test_chains_that_nobody_has_reviewed_are_counted_where_chains_are_learnt(training_home: Path):
+    runs = (("empathy_sft", ""), ("empathy_sft", "no_coe"), ("unifireward", ""))
+    prepared = [prepare(training_home, load_recipe(name), "cpu_smoke", ablation=ablation) for name, ablation in runs]
+    assert [run.unreviewed for run in prepared] == [prepared[0].rows, 0, 0]
+    assert prepared[0].rows > 0
+
+
 def test_without_a_chain_the_answer_alone_is_taught_and_the_policy_has_the_same_prompt(
     training_home: Path, tmp_path: Path
 ):

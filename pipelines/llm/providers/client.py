@@ -29,7 +29,7 @@ from pipelines.llm.providers.ask import Sender
 from pipelines.llm.providers.batch import BatchSender, ask_in_batches
 from pipelines.llm.providers.endpoint import Endpoint
 from pipelines.llm.providers.pending import PendingRequest, ProfileClient, go_on, newest
-from pipelines.llm.questions import OVER_BUDGET, Question, Reply
+from pipelines.llm.questions import NOT_ASKED_YET, UNPAID, Question, Reply
 from pipelines.settings import Llm
 
 T = TypeVar("T")
@@ -96,14 +96,15 @@ class OpenAIClient(ProfileClient):
 
     def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
         """The replies, in the order of the questions. One that alone may cost more than the whole budget is not asked,
-        and its reply says so (OVER_BUDGET).
+        and its reply says so (OVER_BUDGET). So does that of one before which the budget was used up (NOT_ASKED_YET):
+        what is answered is not lost with it, and the budget stays open.
 
         What the ledger holds of a model that replied with too much that is no answer ([llm] failures) is no answer
         either: those questions are asked again, as their next sample, and what came of that stands from then on.
 
         Raises RequestError where an answer would cost and there is no budget; NoHost, NoKey, UnknownPrice; BudgetSpent
-        where the budget is used up, or too small for every question; and, once what was in flight has come home, with
-        all answers kept, HostRefused, TooManyInvalid, LedgerError.
+        where not one question has an answer, for the budget is used up, or too small for each; and, once what was in
+        flight has come home, with all answers kept, HostRefused, TooManyInvalid, LedgerError.
         """
         tally = Tally(self._progress, stage, len(questions))
         tally.report()
@@ -117,14 +118,13 @@ class OpenAIClient(ProfileClient):
                 tally.reply(pending.reply, cached=True)
         in_order = [pending for _, pending in sorted(requests.items(), key=itemgetter(0))]
         waiting = [pending for pending in in_order if pending.reply is None]
-        if waiting:
-            self._send(stage, waiting, tally)
+        ended = self._send(stage, waiting, tally) if waiting else None
         replies = [pending.reply for pending in in_order if pending.reply is not None]
-        if waiting and all(reply.reason == OVER_BUDGET for reply in replies):
+        if waiting and all(reply.reason in UNPAID for reply in replies):
             # It is not the texts that are at fault then, and an empty table would stand for all of them.
             self._broken_off = True
             assert self._budget is not None
-            raise budget_spent(self._budget, min(map(self._worst_case, waiting)), len(waiting))
+            raise ended or budget_spent(self._budget, min(map(self._worst_case, waiting)), len(waiting))
         return replies
 
     def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:
@@ -183,16 +183,23 @@ class OpenAIClient(ProfileClient):
         ledger = self._known_ledger
         return {} if ledger is None else {key: one.body for key, one in ledger.recorded(keys).items()}
 
-    def _send(self, stage: str, requests: list[PendingRequest[Any]], tally: Tally) -> None:
-        """Ends the requests by asking. Everything that can be known to be wrong is said before anything leaves."""
+    def _send(self, stage: str, requests: list[PendingRequest[Any]], tally: Tally) -> BudgetSpent | None:
+        """Ends the requests by asking. Everything that can be known to be wrong is said before anything leaves. Gives
+        what ended the asking before the last of them.
+        """
         aliases = list(dict.fromkeys(pending.profile.alias for pending in requests))
         budget = self._open_budget(stage, aliases, len(requests))
         before, self._broken_off = self._broken_off, True  # unless it comes to its end
         try:
             self._run(self._send_all(stage, requests, aliases, budget, tally))
         except BudgetSpent as error:
-            raise error.with_waiting(sum(pending.reply is None for pending in requests)) from None
+            go_on((pending for pending in requests if pending.reply is None), self._recordings)  # of batches that ended
+            left = [pending for pending in requests if pending.reply is None]
+            for pending in left:
+                pending.fail(f"the budget of {error.cap:f} {error.currency} was used up", NOT_ASKED_YET)
+            return error.with_waiting(len(left))
         self._broken_off = before
+        return None
 
     async def _send_all(
         self, stage: str, requests: list[PendingRequest[Any]], aliases: list[str], budget: int | None, tally: Tally

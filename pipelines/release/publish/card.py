@@ -116,6 +116,7 @@ def card(
         languages=", ".join(f"{name} {rows:,}" for name, rows in measures.languages.most_common()),
         text_only=text_only(release).capitalize(),
         of_no_model=_of_no_model(release, measures),
+        unreviewed=measures.unreviewed,
         first={"config": first, "split": _splits(release, first)[0]},
         configs={
             "head": ["config", *SPLITS, "what it is"],

@@ -1,4 +1,4 @@
-"""Figures and pictures for a card: length, language and topic of its rows, and how many no model made."""
+"""Figures and pictures for a card: length, language and topic of its rows, how many no model made or nobody read."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -29,13 +29,15 @@ _DPI = 110
 @dataclass
 class Measures:
     """Of whole rows: `lengths` by config in characters of the row's text, `topics` (M's categories) by rows of the
-    prompt sets, `languages` by rows, `of_no_model` by config the rows with a provider that is no model.
+    prompt sets, `languages` by rows, `of_no_model` by config the rows with a provider that is no model; `unreviewed`:
+    how many chains of `sft_coe` no professional has reviewed.
     """
 
     lengths: dict[str, list[int]] = field(default_factory=dict)
     topics: Counter[str] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
     of_no_model: Counter[str] = field(default_factory=Counter)
+    unreviewed: int = 0
 
 
 def measure(release: Release, folder: Path, public: Path) -> Measures:
@@ -52,6 +54,7 @@ def measure(release: Release, folder: Path, public: Path) -> Measures:
                 lengths.append(len(text))
                 extra = row.get("extra_info") or {}
                 measures.languages[extra.get("lang") or _language(text)] += 1
+                measures.unreviewed += config == "sft_coe" and not row.get("reviewed")
                 measures.of_no_model[config] += not set(NO_MODEL).isdisjoint(row.get("providers") or ())
                 if (topic := extra.get("topic")) is not None:
                     measures.topics[CATEGORY_OF.get(topic, _OTHER)] += 1

@@ -20,9 +20,8 @@ from vendor_profile import PROFILE
 from pipelines.defs import assets, schedules
 from pipelines.defs.resources import HomeResource, clients_resource
 from pipelines.defs.running import run_stages
-from pipelines.errors import BudgetSpent
 from pipelines.flow.clients import ClientPool
-from pipelines.flow.refresh import budget_name, estimates, refresh
+from pipelines.flow.refresh import budget_name, estimates, refresh, states
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
 from pipelines.llm.ledger.ledger import Ledger
@@ -107,20 +106,37 @@ def test_a_run_without_a_budget_leaves_the_table_and_one_with_it_asks_each_quest
         assert ledger.budget(f"run {made.run_id}") is None
 
 
-def test_a_budget_that_does_not_reach_fails_the_run_and_keeps_what_was_answered(instance, home):
-    before = rows(home)
+def test_a_budget_that_does_not_reach_makes_a_table_of_what_is_answered_and_takes_no_row_from_one_that_stands(
+    instance, home
+):
+    before, store = rows(home), HomeResource(path=str(home)).store()
     with ClientPool(home, load(home).llm, provider="openai") as clients:
         [(_, whole)] = list(estimates(home, load(home), clients, [TABLE]))
-    made = materialize(instance, home, provider="openai", budget=round(float(whole.cost) / 3, 4))
-    assert not made.success
+    budget = round(float(whole.cost) / 5, 4)
+    made = materialize(instance, home, provider="openai", budget=budget)
+    assert made.success
+    assert f"left as it stands: it waits for a budget: {TABLE} would shrink" in messages(instance, made)
     assert rows(home).equals(before)
     with Ledger(home / "ledger.sqlite") as ledger:
         [spent] = ledger.spend()
-        budget = ledger.budget(f"run {made.run_id}")
+        open_budget = ledger.budget(f"run {made.run_id}")
     assert 0 < spent.calls < whole.calls
-    assert budget is not None, "a run that was broken off leaves its budget open"
-    assert budget.spent == int(spent.cost * 10**9)
-    assert budget.spent + budget.held <= budget.cap
+    assert open_budget is not None, "a run that was broken off leaves its budget open"
+    assert open_budget.spent == int(spent.cost * 10**9)
+    assert open_budget.spent + open_budget.held <= open_budget.cap
+
+    shutil.rmtree(home / "data" / TABLE)
+    made = materialize(instance, home, provider="openai", budget=budget)
+    assert made.success
+    left = store.version(TABLE).manifest.dropped_for("not_asked_yet")
+    said = f"made of what is answered: it waits for a budget: {left:,} rows are not asked about yet"
+    assert said in messages(instance, made)
+    assert (rows(home).height + left, left > 0) == (before.height, True)
+    assert states(store, load(home))[TABLE] == f"waits for a budget ({left:,} rows not asked yet)"
+    assert materialize(instance, home, provider="openai", budget=5.0).success
+    assert (rows(home).height, states(store, load(home))[TABLE]) == (before.height, "up to date")
+    with Ledger(home / "ledger.sqlite") as ledger:
+        assert sum(one.calls for one in ledger.spend()) == whole.calls
 
 
 def test_a_refresh_waits_for_a_budget_and_tells_what_it_takes(home):
@@ -139,9 +155,10 @@ def test_one_budget_is_for_all_stages_of_a_refresh(home):
         [(_, topics)] = estimates(home, settings, clients, ["topics"])
     budget = topics.cost + Decimal("0.000001")
 
-    pool = ClientPool(home, settings.llm, provider="openai", budget=budget)
-    with pytest.raises(BudgetSpent), pool as clients:
-        refresh(home, settings, ["topics", "emotions"], clients, partial(run_stages, home))
+    with ClientPool(home, settings.llm, provider="openai", budget=budget) as clients:
+        outcomes = refresh(home, settings, ["topics", "emotions"], clients, partial(run_stages, home))
+    assert [(one.ran, one.waits is None) for one in outcomes] == [(True, True), (False, False)]
+    assert outcomes[1].waits.startswith("for a budget: emotions would shrink from ")
     assert 0 < spent_by(home) <= budget
 
 
@@ -157,8 +174,7 @@ def test_a_budget_that_was_broken_off_is_ended_by_the_next_refresh_of_the_same_t
         with Ledger(home / "ledger.sqlite") as ledger:
             return ledger.budgets()
 
-    with pytest.raises(BudgetSpent):
-        refreshed("topics", "0.02")
+    refreshed("topics", "0.02")
     [broken_off] = budgets()
     assert (broken_off.of, broken_off.spent > 0) == ("refresh:topics", True)
     refreshed("emotions", "5")

@@ -132,6 +132,11 @@ def test_rows_of_no_model_and_findings_are_listed(mixed, exported, text):
     counted = again(mixed, exported, findings=[finding.model_copy(update={"what": "3 rows are rare"})])
     assert "* 3 rows are rare." in counted, "a number once"
     release, folder = exported
+    chains = release.rows("sft_coe")
+    assert (
+        f"**Unreviewed chains.** Professionals reviewed the chains that E's warm start learns. Of {chains} of" in text
+    )
+    assert "Unreviewed chains" not in card(release, folder, Measures(), [], [], REPO)
     measures = Measures(of_no_model=Counter(sft_coe=7))
     counted = card(release.model_copy(update={"allowed": ["not_from_a_model"]}), folder, measures, [], [], REPO)
     assert f"Of 7 of {release.rows('sft_coe'):,} rows of `sft_coe` a part was written or judged so" in counted

@@ -1,6 +1,7 @@
 """What each task asks, keeps and drops."""
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import annotate_rows
@@ -15,7 +16,7 @@ from pipelines.annotate import coe, coherence, ecot, emotions
 from pipelines.annotate import topics as topics_task
 from pipelines.errors import RequestError
 from pipelines.llm.questions import REASONS
-from pipelines.llm.tasks import Plan
+from pipelines.llm.tasks import Plan, sampled
 from pipelines.split.eligible import draw_reference
 from schemas.reasoning import Coe, Ecot
 
@@ -128,6 +129,24 @@ def test_the_answer_is_the_one_that_the_prompt_set_draws():
         drawn = draw_reference("s:1", answers, seed)
         assert (row["answer_id"], row["draw_probability"]) == (drawn.answer_id, pytest.approx(1 / 5))
         assert row["author_role"] == "professional"
+
+
+def test_e_s_sample_is_drawn_of_pairs_of_train_that_can_be_asked_about_and_a_greater_one_keeps_it():
+    """[annotate.sizes] coe_chains: what may not be asked about takes no place of the sample."""
+    answers = {n: [answer(f"s:{n}/{m}", f"{m} {LONG}") for m in range(3)] for n in range(24)}
+    out = ({"group_id": "g2"}, {"answers": []}, {"risk": RISK}, {})
+    rows = [post(n, answers=answers[n]) | out[n % 4] for n in range(24)]
+    pairs = {f"s:{n}" for n in range(3, 24, 4)}
+    drawn = []
+    for size in range(1, 8):
+        few = sampled(coe_of(*rows), size, 0)
+        kept, drops = done(few)
+        drawn.append({row["post_id"] for row in kept})
+        assert len(drawn[-1]) == min(size, len(pairs))
+        assert {gone[1] for gone in drops if gone[2] == "not_sampled"} == pairs - drawn[-1]
+        assert all(row["answer_id"].startswith(f"{row['post_id']}/") for row in kept)
+        assert [row["draw_probability"] for row in kept] == [pytest.approx(1 / 3)] * len(kept)
+    assert all(few <= more <= pairs for few, more in pairwise(drawn))
 
 
 def test_posts_without_an_answer_to_lead_to_are_not_asked_about():

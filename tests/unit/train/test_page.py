@@ -1,6 +1,7 @@
 """The page of a run: one file, no network, and whatever a policy writes stays text."""
 
 import base64
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -76,6 +77,13 @@ def test_it_shows_what_the_run_was_made_of_what_differs_from_the_paper_and_how_i
     assert "v1, content c0ffee" in text
     assert re.search(r"actor_rollout_ref\.rollout\.n\s*4\s*8", text)
     assert all(line in text for line in (ROWS["text_only"], BY_VARIANT, *ROWS["lengths"]))
+
+
+def test_it_says_how_many_chains_nobody_has_reviewed(tmp_path: Path):
+    run = run_of(tmp_path / "training" / "run", {})
+    (run / "rows.json").write_text(json.dumps(ROWS | {"unreviewed": 1_234}))
+    text = Parsed(write_page(run, table([]), []).read_text(encoding="utf-8")).text
+    assert "unreviewed chains: 1,234 (E's were all reviewed by professionals)" in text
 
 
 def test_it_has_the_figures_of_every_step_and_is_for_its_owner_alone(page: Path):

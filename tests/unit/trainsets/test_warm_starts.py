@@ -49,6 +49,7 @@ def test_a_chain_is_taught_under_the_prompt_that_asks_for_it_later():
     assert Coe.parse(row["messages"][2]["content"]) == Coe(**CHAIN)
     assert (row["row_id"], row["made_from"], row["group_id"]) == ("s:1/sft_coe", "s:1", "g1")
     assert (row["split"], row["variant"], row["providers"]) == ("train", "none", ["openai"])
+    assert row["reviewed"] is False
 
 
 def test_a_chain_that_may_not_teach_is_dropped():
