@@ -97,8 +97,8 @@ def of_group(
 @pytest.mark.parametrize("name", SUMS)
 def test_r_is_the_sum_of_five_terms(name: str):
     output, verdict, r = SUMS[name]
-    found = of_one(output, verdict)
-    assert (found["score"], found["r"]) == (r, r)
+    scores = of_one(output, verdict)
+    assert (scores["score"], scores["r"]) == (r, r)
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -112,30 +112,30 @@ def test_the_format_is_paid_for_completeness_or_for_our_grammar_and_both_are_rep
 
 @pytest.mark.parametrize("name", GROUPS)
 def test_a_group_is_weighed_by_its_redundancy(name: str):
-    settings, lengths, scores = GROUPS[name]
-    found = of_group(["甲", "乙", "丙"], REWARDS, lengths, TURNS, **settings)
-    assert [one["score"] for one in found] == pytest.approx(scores, abs=1e-11)
-    assert [one["r"] for one in found] == REWARDS
-    assert [one["s_in"] for one in found] == pytest.approx([0.3, 0.7, 0.4])
+    settings, lengths, wanted = GROUPS[name]
+    scores = of_group(["甲", "乙", "丙"], REWARDS, lengths, TURNS, **settings)
+    assert [one["score"] for one in scores] == pytest.approx(wanted, abs=1e-11)
+    assert [one["r"] for one in scores] == REWARDS
+    assert [one["s_in"] for one in scores] == pytest.approx([0.3, 0.7, 0.4])
     supporter = settings.get("history") == "supporter"
-    assert [one["s_hi"] for one in found] == pytest.approx([1, 0.6, 0] if supporter else [0.6, 0.52, 0.2])
+    assert [one["s_hi"] for one in scores] == pytest.approx([1, 0.6, 0] if supporter else [0.6, 0.52, 0.2])
     tau = 0.731058578630 if lengths is SEVENS and "alpha" not in settings else 0.5
-    assert [one["tau"] for one in found] == pytest.approx([tau] * 3)
+    assert [one["tau"] for one in scores] == pytest.approx([tau] * 3)
 
 
 def test_one_output_alone_has_no_group_to_repeat():
     """3 / (1 + .5 · .52) = 3 / 1.26; shifted 8 / 1.26 − 5."""
     for mode, score in (("paper", 2.380952380952), ("shift", 1.349206349206)):
-        [found] = of_group(["乙"], [3.0], [5.0], TURNS, mode=mode)
-        assert (found["s_in"], found["score"]) == (0, pytest.approx(score, abs=1e-11))
+        [scores] = of_group(["乙"], [3.0], [5.0], TURNS, mode=mode)
+        assert (scores["s_in"], scores["score"]) == (0, pytest.approx(score, abs=1e-11))
 
 
 def test_where_nothing_was_said_before_there_is_no_history_to_repeat():
-    """5 / 1.15; 3 / 1.35; −5 / 1.2: of a first round the supporter has said nothing yet, the seeker one turn."""
+    """5 / 1.15; 3 / 1.35; −5 / 1.2: of a first round there is no turn of the supporter yet, and one of the seeker."""
     first = TURNS[:1]
-    found = of_group(["甲", "乙", "丙"], REWARDS, FIVES, first, history="supporter")
-    assert [one["score"] for one in found] == pytest.approx([4.347826086957, 2.222222222222, -4.166666666667])
-    assert [one["s_hi"] for one in found] == [0, 0, 0]
+    scores = of_group(["甲", "乙", "丙"], REWARDS, FIVES, first, history="supporter")
+    assert [one["score"] for one in scores] == pytest.approx([4.347826086957, 2.222222222222, -4.166666666667])
+    assert [one["s_hi"] for one in scores] == [0, 0, 0]
     assert [one["s_hi"] for one in of_group(["甲", "乙", "丙"], REWARDS, FIVES, first)] == pytest.approx(
         [0.8, 0.96, 0.6]
     )
@@ -156,5 +156,5 @@ def test_without_an_encoder_pairs_of_characters_are_counted():
     assert reweight([4.0, 4.0], ["我在听", "我在听您说"], []) == pytest.approx([3.157159699182] * 2, abs=1e-11)
     results = [{"r": 4.0, "score": 4.0, "judge_ok": 1.0, "length": n} for n in (3.0, 5.0)]
     outputs = ["<answer>我在听</answer>", "<answer>我在听您说</answer>"]
-    found = asyncio.run(compeer.group_scores(outputs, results, extra_info=info([("seeker", "睡不好。")])))
-    assert [one["score"] for one in found] == pytest.approx([3.157159699182] * 2, abs=1e-11)  # it shares no pair
+    scores = asyncio.run(compeer.group_scores(outputs, results, extra_info=info([("seeker", "睡不好。")])))
+    assert [one["score"] for one in scores] == pytest.approx([3.157159699182] * 2, abs=1e-11)  # it shares no pair

@@ -20,10 +20,10 @@ def test_there_are_cs_eight_strategies_each_with_a_clause_on_what_it_is_and_cs_n
         means = [(label.means_en, label.means_zh) for label in among.labels]
         assert len({one for pair in means for one in pair if one}) == 2 * len(means)
         assert not [one for pair in means for one in pair if set(one) & set("()（）;；.。")], "a clause in parentheses"
-    for name, label in (("progressive questioning", "Question"), ("emotional mapping", "Reflection of feelings")):
-        found = STRATEGIES.find(name)
-        assert found is not None
-        assert found.en == label
+    for name, wanted in (("progressive questioning", "Question"), ("emotional mapping", "Reflection of feelings")):
+        label = STRATEGIES.find(name)
+        assert label is not None
+        assert label.en == wanted
 
 
 def test_self_disclosure_is_of_the_moment_and_asks_for_no_past():
