@@ -106,10 +106,10 @@ def close(markup: str) -> str:
         raise ValueError("markup without its end")
     try:
         depths = [depth for _, depth in _nesting(_blank(markup))]
-        closed = markup if depths[-1:] in ([], [0]) else None
     except ValueError:
-        closed = None
-    if closed is None:
+        depths = [-1]
+    closed = markup
+    if depths[-1:] not in ([], [0]):
         bodies = html.find(html.fragment(_PAGE.sub("", markup)), "body")
         depths = [depth for body in bodies for depth in _depths(body)]
         whole = etree.tostring(bodies[0], encoding="unicode", method="html", with_tail=False) if bodies else "<></body"

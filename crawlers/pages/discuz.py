@@ -157,6 +157,8 @@ def _message(post: Node, css: Mapping[str, str], fetched_at: datetime) -> Answer
         raise PageError("a message within a message")
     source_id = post.get("id").removeprefix("post_")
     text = guard.at_most_one(post, css["text"], "the text of a message")
+    if text is not None and text.tag == "td" and (text.getnext() is not None or text.getparent().getnext() is not None):
+        raise PageError("a message whose text goes on behind its end")
     if text is None and not html.find(post, css["locked"]):
         raise PageError("a message without text")
     stamp = guard.at_most_one(post, css["posted"], "the time of a message")

@@ -49,7 +49,7 @@ _PARTS = (
 # And no answer, which may well have headings, and markup that was copied from elsewhere on the page.
 _PARTS_OF_ANSWERS = (
     "#left, #answer-text, .content-ans, .comment-reply, .read-capacity, .pagination, .honor-icon, .recommend-icon, "
-    f".answer_zan, .comment_item, .created_time, .jumpA, .user, .username, {UNREAD}"
+    f".follow, .answer_zan, .comment_item, .created_time, .jumpA, .user, .username, {UNREAD}"
 )
 ANSWERS = Anchors(
     begins=re.compile(r"""<li\b[^<>]*>\s*<p\b[^<>]*\bclass=["']user["']"""),

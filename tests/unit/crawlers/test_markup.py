@@ -21,7 +21,6 @@ LABEL = '<div class="label"><span class="follow" data-user-id="1"><a>关注</a><
 KEPT = {
     "headings": "<h1>一</h1><h2>二</h2><h6>六</h6>",
     "classes of the page": '<p class="text">一</p><div class="title">二</div><div class="text">三</div>',
-    "a label of the page": LABEL,
     "a tag that is not closed": "<div>一<span>二",
     "tags that close nothing": "一</div>二</p></span>三",
     "the end of an answer": "一</div></li></ul>二",
@@ -30,11 +29,12 @@ KEPT = {
     "another page": "<!DOCTYPE html><html><head><title>题</title></head><body><p>一</p></body></html>",
     "half a table": "<table><tr><td>一",
     "a list": "<ul><li>一<li>二",
-    "the end of an answer, and another begun": "一</div>" + LABEL + "</li><li>二",
     "a remark": "一<!-- </div></li> -->二",
     "a script": "一<script>document.write('</div></li>')</script>二",
 }
 UNREAD = {
+    "what the page writes under an answer": LABEL,
+    "the end of an answer, and another begun": f"一</div>{LABEL}</li><li>二",
     "a remark without an end": "一<!-- 二",
     "a script without an end": "一<script>二",
     "a text field without an end": "一<textarea>二",
@@ -76,8 +76,9 @@ def test_pasted_markup_costs_at_most_the_answer(name: str):
             assert text is not None, kind
             assert "".join(text.split()).startswith(words + shown), kind
             assert page.n_unread == 0, kind
-        elif text is not None:  # an answer of another site's form is none of this one's
-            assert kind in {"half an answer", "an answer", "two answers of the page", "a message"}
+        elif text is not None:  # a part of another site's page is none of this one's
+            assert (kind == "a message") is not name.startswith("discuz")
+            assert any(part in markup for part in ("label", "post_", "user"))
             assert page.n_unread == 0, kind
         else:
             assert page.n_unread >= 1, kind
@@ -92,12 +93,15 @@ SOUP = [
 
 
 @given(st.lists(st.sampled_from([*SOUP, "字", "<br>", '<div class="text">', '<p class="title">']), max_size=40))
-def test_whatever_tags_are_pasted_no_word_of_anybody_is_lost(pieces: list[str]):
+def test_whatever_tags_are_pasted_no_word_of_anybody_is_lost_unseen(pieces: list[str]):
     for name in PLACES:
         page = pasted(name, "".join(pieces))
         assert others(page, name) == others(pasted(name, ""), name)
         text = text_of(page, name)
-        assert text is not None
+        if text is None:  # a cell without its table ends the one in which Discuz! puts a message
+            assert name.startswith("discuz")
+            assert page.n_unread == 1
+            continue
         assert text.count("字") == pieces.count("字") + PLACES[name][0].count("字")
 
 
