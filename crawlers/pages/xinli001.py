@@ -7,6 +7,8 @@ layout   title in a list             title of a question
 2023     ``p.title > span > a``      ``div.title > h1``
 =======  ==========================  ===========================
 
+Tags are ``ul.detail-tag > a > li`` in 2020, and ``div.content > ul > li``, with or without that class, in 2023.
+
 The rest is the same in both (spec/crawling.md §1.2). Ten answers a page; the next one is linked by ``»``, and where a
 page has no pager at all, pages are counted, as the public crawlers of the site do.
 """
@@ -38,6 +40,7 @@ _A_PAGE = 10  # answers, and questions of a list
 _POST = re.compile(r"/qa/([0-9]{1,18})/?")
 _PERSON = re.compile(r"/(user|expert)/([0-9]{1,18})(?:[/?#]|$)")
 _ANSWER = re.compile(r"/qa/answer-([0-9]{1,18})(?:[/?#]|$)")
+_KNOWN_TAGS = frozenset((*TAXONOMY, *(name for names in TAXONOMY.values() for name in names)))
 # `回答 2 · 有用 0   2025-03-14`: the number of answers, and the time after the number of 有用.
 _LABEL = re.compile(r"回答\s*([0-9]{1,9})\s*·\s*有用\s*[0-9]{1,9}(?:\s+(.{1,40}))?")
 
@@ -76,6 +79,7 @@ SELECTORS: Mapping[str, str] = {
     "posted": "p.read-capacity > span:first-child",
     "body": "p.text",
     "tags": "ul.detail-tag li",
+    "tags_2023": "div.content > ul:last-of-type li",
     "answers": "ul.content-ans",
     "answer": "#left ul.content-ans > li",
     "answer_text": "div.text",
@@ -171,11 +175,13 @@ def _question(
         raise PageError("the question's id is not that of its address")
     body = guard.one(box, css["body"], "the question's text")
     after = body.getnext()
-    if (body.tail or "").strip() or (after is not None and after.tag == "p" and not after.get("class")):
-        # A paragraph within a paragraph ends it: the rest would be lost without a word.
+    own_list = after is not None and after.tag in ("ul", "ol") and html.find(box, "div.content > ul")[-1:] != [after]
+    if (body.tail or "").strip() or own_list or (after is not None and after.tag == "p" and not after.get("class")):
+        # A paragraph, or a list, within a paragraph ends it: the rest would be lost without a word.
         raise PageError("the question's text runs on behind its end")
-    tags = [guard.text(tag, f"li, {_PARTS}", "a tag") for tag in html.find(box, css["tags"])]
-    names = [" ".join(tag.split()) for tag in tags]
+    names = _tags(box, css["tags"]) or _tags(box, css["tags_2023"])
+    if not html.find(box, css["tags"]) and not _KNOWN_TAGS.intersection(names):
+        names = []  # public crawlers saw no class on the list in 2023: another list may be the seeker's own
     topic = next((name for name in names if name in TAXONOMY), None)
     return Question(
         source_id=source_id,
@@ -187,6 +193,11 @@ def _question(
         author=_person(box, css["asker"], "the asker")[0],
         posted=guard.moment(guard.words(box, css["posted"], "the time of the question"), fetched_at, "the question"),
     )
+
+
+def _tags(box: Node, css: str) -> list[str]:
+    tags = [guard.text(tag, f"li, {_PARTS}", "a tag") for tag in html.find(box, css)]
+    return [" ".join(tag.split()) for tag in tags]
 
 
 def _answer(row: Node, css: Mapping[str, str], fetched_at: datetime, layout: str) -> Answer:

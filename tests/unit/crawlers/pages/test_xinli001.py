@@ -78,6 +78,25 @@ def test_link_that_leads_elsewhere_is_counted_and_not_listed():
         assert page.refused == 2
 
 
+def test_tags_of_both_layouts_and_with_or_without_the_class_of_2020():
+    marked, plain = 'class="label detail-tag"', 'class="tag-list"'
+    three = f"<ul {marked}><li>职业</li><li>职业倦怠</li><li>职业</li>"
+    links, own = "<ul><li><a href='/qa'>职业</a></li><li><a> 职业倦怠\n</a></li>", "<ul><li>先请客</li><li>再蹲着</li>"
+    for name, old, new, tags in (
+        ("2020", marked, marked, ("人际", ("舍友同学", "冲突"))),
+        ("2020", marked, plain, ("人际", ("舍友同学", "冲突"))),
+        ("2023", marked, marked, ("职业", ("职业倦怠",))),
+        ("2023", f"<ul {marked}>", "<ul>", ("职业", ("职业倦怠",))),
+        ("2023", three, links, ("职业", ("职业倦怠",))),
+        ("2023", three, own, (None, ())),
+        ("2023", f"{three}</ul>", "", (None, ())),
+    ):
+        question = changed(f"xinli001_{name}_question", old, new).question
+        assert (question.topic, question.subtopics) == tags, new
+    with pytest.raises(PageError, match="runs on"):  # a list within the seeker's paragraph ends it
+        changed("xinli001_2023_question", three, f"{own}</ul>{three}")
+
+
 def test_unreadable_time_of_an_answer_costs_the_time_and_not_the_answer():
     answers = changed("xinli001_2023_question", "5分钟前", "不久").answers
     assert [answer.posted is None for answer in answers] == [False, True]
