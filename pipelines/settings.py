@@ -112,6 +112,8 @@ class Sampling(_Section):
 
     n_samples: int = Field(3, ge=1)
     centred: bool = False  # μ = (N_r + 1)/2 instead of the paper's N_r/2
+    # Of which dialogues the prompts of `grpo_cer` are: as they were (none), and C's rewritings where there are any.
+    variants: tuple[Literal["none", "D", "R", "P"], ...] = Field(("none", "P"), min_length=1)
 
 
 class Prompts(_Section):

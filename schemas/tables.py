@@ -27,6 +27,7 @@ TABLES: dict[str, type[Table]] = {
     "rewrite_judgements": personas.RewriteJudgements,
     "rewritten_dialogues": personas.RewrittenDialogues,
     "rewritten_rounds": personas.RewrittenRounds,
+    "sampled_rewrites": training.SampledRewrites,
     "grpo_ecot": training.GrpoEcot,
     "grpo_coe": training.GrpoCoe,
     "grpo_cer": training.GrpoCer,

@@ -46,6 +46,16 @@ class SampledTurns(Table):
     group_id = dy.String(description="the group of the dialogue")
 
 
+class SampledRewrites(SampledTurns):
+    """The same rounds of the rewritten dialogues (C's D, R and P), for prompts alone: candidates, labels and rewritings
+    are made of `sampled_turns`.
+    """
+
+    dialogue_id = dy.String(primary_key=True, description="the source's id, `~` and the variant")
+    source_dialogue_id = dy.String(description="the dialogue it was made from")
+    variant = one_of(("D", "R", "P"), description="duplicate, rewrite, or persona")
+
+
 EXTRA_INFO = dy.Struct(
     {
         "split": one_of(labels.SPLITS, description="as the column of the same name"),
@@ -54,6 +64,7 @@ EXTRA_INFO = dy.Struct(
         "source": dy.String(description="the site or the data set"),
         "lang": one_of(labels.LANGUAGES, description="language to answer in"),
         "topic": dy.String(nullable=True, description="topic, as the source gives it"),
+        "variant": one_of(labels.VARIANTS, nullable=True, description="as the column of the same name"),
         "dialogue": dy.List(SPOKEN, description="the dialogue, for verl's reward, which sees no prompt"),
         "references": dy.List(dy.String(), description="every answer or reply of the source"),
         "reference_origin": one_of(labels.ORIGINS, description="who wrote these: human, model or unknown"),
@@ -83,6 +94,11 @@ class PromptSet(Table):
     )
     extra_info = dy.Struct(EXTRA_INFO.inner, description="all that a reward or a judge needs", metadata=PRIVATE)
     split = one_of(labels.SPLITS, description="train, validation or test")
+    variant = one_of(
+        labels.VARIANTS,
+        nullable=True,
+        description="D, R or P of C's rewriting, or none; null in sets of older versions",
+    )
 
 
 class GrpoEcot(PromptSet):
@@ -94,7 +110,7 @@ class GrpoCoe(PromptSet):
 
 
 class GrpoCer(PromptSet):
-    """C: a sampled round, to be answered in CER."""
+    """C: a sampled round, as it was or rewritten, to be answered in CER."""
 
 
 class Sample(Table):

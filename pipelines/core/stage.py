@@ -1,6 +1,6 @@
 """What a stage is: a function that makes tables from others, with a record of what decides its result.
 
-    @stage("sampled_turns", group="sample", reads=("sampling", "seed"), units={…})
+    @stage("sampled_turns", group="sample", reads=(…), units={…})
     def make_sampled_turns(coherent_dialogues: pl.DataFrame, settings: Settings) -> Result:
 
 Its parameters are its parents, by name. One that is named as a table of its own is what stands of that table: the stage

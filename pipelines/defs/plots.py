@@ -159,6 +159,7 @@ _OF_ROWS: dict[str, _OfRows] = {
     "unique_dialogues": _histogram("n_chars", "Lengths of dialogues", "characters"),
     "splits": _splits,
     "sampled_turns": _rounds,
+    "sampled_rewrites": _rounds,
     "persona_fits": _elbows,
     "grpo_ecot": _prompt_lengths,
     "grpo_coe": _prompt_lengths,

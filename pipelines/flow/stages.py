@@ -13,7 +13,7 @@ from pipelines.rewrite.personas import make_personas
 from pipelines.rewrite.profiles import plan_disc_profiles
 from pipelines.rewrite.rewriting import plan_rewrite_drafts
 from pipelines.rewrite.rewritten import make_rewritten
-from pipelines.split.turns import make_sampled_turns
+from pipelines.split.turns import make_sampled_rewrites, make_sampled_turns
 from pipelines.trainsets.prompt_sets import make_grpo_cer, make_grpo_coe, make_grpo_ecot
 from pipelines.trainsets.reward_sets import make_rm_outcome, make_rm_process, make_rm_unified
 from pipelines.trainsets.triplets import make_rm_triplets
@@ -24,6 +24,7 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(coherence.plan_coherent_dialogues, make_sampled_turns),
     *(topics.plan, emotions.plan, ecot.plan, coe.plan_coe_chains, cer.plan),
     *(plan_disc_profiles, make_personas, plan_rewrite_drafts, plan_rewrite_judgements, make_rewritten),
+    make_sampled_rewrites,
     *(make_grpo_ecot, make_grpo_coe, make_grpo_cer),
     *(make_sft_coe, make_sft_cer, make_rm_triplets, make_rm_process, make_rm_outcome, make_rm_unified),
 )

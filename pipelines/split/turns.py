@@ -1,5 +1,6 @@
-"""The rounds to train on, drawn from every dialogue."""
+"""The rounds to train on, drawn from every dialogue, and the same rounds of what was rewritten from it."""
 
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -8,13 +9,13 @@ import polars as pl
 from pipelines.core.stage import stage
 from pipelines.settings import Sampling, Settings
 from pipelines.split.gaussian import round_probabilities, sample_rounds
-from schemas.dropped import Lost, dropped
+from schemas.dropped import Lost, Row, dropped
 from schemas.ids import round_id
-from schemas.training import SampledTurns
-
-STAGE = "sampled_turns"
+from schemas.table import Table
+from schemas.training import SampledRewrites, SampledTurns
 
 _COPIED = ("dialogue_id", "lang", "source", "topic", "situation", "risk", "under_18", "group_id")
+_OF_REWRITE = ("source_dialogue_id", "variant")
 
 
 def sample_turns(
@@ -30,19 +31,42 @@ def sample_turns(
     Returns `(kept, dropped)`: rows of `sampled_turns`, and drops in the unit `round` for the rounds not drawn.
     """
     sampling = sampling or Sampling()
-    kept: list[dict[str, Any]] = []
-    passed_over: list[Lost] = []
-    for row in dialogues.lazy().collect().iter_rows(named=True):
-        rounds = answered_rounds(row["turns"])
-        law = round_probabilities(len(rounds), centred=sampling.centred)
-        drawn = set(sample_rounds(len(rounds), sampling.n_samples, row["dialogue_id"], seed, centred=sampling.centred))
-        for number, place in enumerate(rounds, 1):
-            if number in drawn:
-                kept.append(_sampled(row, number, place, float(law[number - 1]), len(rounds)))
-            else:
-                detail = f"{len(drawn)} of {len(rounds)} rounds were drawn"
-                passed_over.append(Lost("round", round_id(row["dialogue_id"], number), "not_sampled", detail))
-    return pl.DataFrame(kept, schema=SampledTurns.polars_schema()), dropped(STAGE, passed_over)
+    rows = dialogues.lazy().collect().iter_rows(named=True)
+    rounds = (one for row in rows for one in _rounds(row, row["dialogue_id"], sampling, seed))
+    return _result("sampled_turns", SampledTurns, rounds)
+
+
+def sample_rewrites(
+    rewritten: pl.DataFrame, dialogues: pl.DataFrame, sampling: Sampling | None = None, seed: int = 0
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rounds of rewritten dialogues that their sources give: of D, R and P the same ones, drawn once.
+
+    Args:
+        rewritten: Rows of `rewritten_dialogues`; `dialogues`: of `coherent_dialogues`, their sources.
+        sampling, seed: Those of the sources; `sampling.variants` names the variants that are wanted.
+
+    Returns `(kept, dropped)`: rows of `sampled_rewrites`, with the group of their source and its need of clips, and
+    drops in the unit `round`: not_sampled, variant_not_wanted, and source_lost, where the source is gone or has other
+    turns.
+    """
+    sampling = sampling or Sampling()
+    source_of = {row["dialogue_id"]: row for row in dialogues.iter_rows(named=True)}
+
+    def rounds(row: Row) -> Iterator[Row | Lost]:
+        source = source_of.get(row["source_dialogue_id"])
+        if row["variant"] not in sampling.variants:
+            yield from _lost(row, "variant_not_wanted", row["variant"])
+        elif source is None or _roles(source) != _roles(row):
+            yield from _lost(row, "source_lost", row["source_dialogue_id"])
+        else:
+            pairs = zip(row["turns"], source["turns"], strict=True)
+            turns = [turn | {"media": of_source["media"]} for turn, of_source in pairs]
+            whole = source | {"dialogue_id": row["dialogue_id"], "turns": turns}
+            for one in _rounds(whole, source["dialogue_id"], sampling, seed):
+                yield one if isinstance(one, Lost) else one | {name: row[name] for name in _OF_REWRITE}
+
+    every = (one for row in rewritten.iter_rows(named=True) for one in rounds(row))
+    return _result("sampled_rewrites", SampledRewrites, every)
 
 
 def answered_rounds(turns: list[dict[str, Any]]) -> list[int]:
@@ -57,7 +81,20 @@ def answered_rounds(turns: list[dict[str, Any]]) -> list[int]:
     ]
 
 
-def _sampled(row: dict[str, Any], number: int, place: int, probability: float, n_rounds: int) -> dict[str, Any]:
+def _rounds(row: Row, key: str, sampling: Sampling, seed: int) -> Iterator[Row | Lost]:
+    """Every round of a dialogue, in order: as a row where it is drawn by `key`, or lost."""
+    rounds = answered_rounds(row["turns"])
+    law = round_probabilities(len(rounds), centred=sampling.centred)
+    drawn = set(sample_rounds(len(rounds), sampling.n_samples, key, seed, centred=sampling.centred))
+    for number, place in enumerate(rounds, 1):
+        if number in drawn:
+            yield _sampled(row, number, place, float(law[number - 1]), len(rounds))
+        else:
+            detail = f"{len(drawn)} of {len(rounds)} rounds were drawn"
+            yield Lost("round", round_id(row["dialogue_id"], number), "not_sampled", detail)
+
+
+def _sampled(row: Row, number: int, place: int, probability: float, n_rounds: int) -> Row:
     history, reply = row["turns"][: place + 1], row["turns"][place + 1]
     return {
         **{name: row[name] for name in _COPIED},
@@ -73,12 +110,42 @@ def _sampled(row: dict[str, Any], number: int, place: int, probability: float, n
     }
 
 
+def _lost(row: Row, reason: str, detail: str) -> Iterator[Lost]:
+    """Every round of a dialogue, as lost."""
+    for number in range(1, len(answered_rounds(row["turns"])) + 1):
+        yield Lost("round", round_id(row["dialogue_id"], number), reason, detail)
+
+
+def _roles(row: Row) -> list[str]:
+    return [turn["role"] for turn in row["turns"]]
+
+
+def _result(name: str, table: type[Table], rounds: Iterable[Row | Lost]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    every = list(rounds)
+    kept = [one for one in every if not isinstance(one, Lost)]
+    lost = [one for one in every if isinstance(one, Lost)]
+    return pl.DataFrame(kept, schema=table.polars_schema()), dropped(name, lost)
+
+
 @stage(
     "sampled_turns",
     group="sample",
-    reads=("sampling", "seed"),
+    reads=("sampling.n_samples", "sampling.centred", "seed"),
     units={"sampled_turns": {"round": ("coherent_dialogues",)}},
 )
 def make_sampled_turns(coherent_dialogues: pl.DataFrame, settings: Settings) -> tuple[pl.DataFrame, pl.DataFrame]:
     """`sampled_turns`: the rounds drawn from each dialogue."""
     return sample_turns(coherent_dialogues, settings.sampling, settings.seed)
+
+
+@stage(
+    "sampled_rewrites",
+    group="sample",
+    reads=("sampling", "seed"),
+    units={"sampled_rewrites": {"round": ("rewritten_dialogues",)}},
+)
+def make_sampled_rewrites(
+    rewritten_dialogues: pl.DataFrame, coherent_dialogues: pl.DataFrame, settings: Settings
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """`sampled_rewrites`: the same rounds of what was rewritten."""
+    return sample_rewrites(rewritten_dialogues, coherent_dialogues, settings.sampling, settings.seed)

@@ -48,9 +48,16 @@ def count(frame: pl.DataFrame, unit: str) -> int:
         return 2 * frame.height
     if unit == "answer":
         return int(frame["answers"].list.len().sum())
-    if unit == "round" and "round" not in frame.columns and "n_rounds" in frame.columns:
-        return int(frame["n_rounds"].sum())
+    if unit == "round" and "turns" in frame.columns:
+        return _rounds(frame)
     return frame.height
+
+
+def _rounds(dialogues: pl.DataFrame) -> int:
+    """The seeker turns that a supporter turn answers; of rewritten dialogues no column says how many."""
+    role = pl.element().struct.field("role")
+    answered = (role == "seeker") & (role.shift(-1) == "supporter")
+    return int(dialogues["turns"].list.eval(answered).list.sum().sum())
 
 
 def reconcile(unit: str, taken: list[pl.DataFrame], kept: pl.DataFrame, dropped: pl.DataFrame) -> Reconciliation:

@@ -6,7 +6,7 @@ Where nothing is chosen or changed, the release's own files are read.
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipelines.core.files import writing
 from pipelines.errors import RequestError
@@ -14,6 +14,9 @@ from pipelines.llm.prompts import load
 from pipelines.train.recipe import Ablation, Recipe
 from schemas.ids import unit_interval
 from schemas.reasoning import COE
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _PLAIN = Path(__file__).parent / "prompts" / "coe_plain.md"
 
@@ -29,15 +32,14 @@ def are_rewritten(recipe: Recipe, ablation: Ablation, most: int | None) -> bool:
 
 
 def count_variants(paths: Sequence[Path], names: Sequence[str] = ()) -> dict[str, int]:
-    """The number of rows of each variant that is named, also of one without rows; without names: of each that occurs,
-    and nothing of a set that knows no variants.
-    """
+    """The rows of each variant that is named, also of one that has none; without names: of each that occurs."""
     import pyarrow.parquet as pq
 
     counts: Counter[str] = Counter()
     for path in paths:
-        if "variant" in pq.read_schema(path).names:
-            counts.update(pq.read_table(path, columns=["variant"])["variant"].to_pylist())
+        known = set(pq.read_schema(path).names)
+        table = pq.read_table(path, columns=[name for name in ("row_id", "variant") if name in known])
+        counts.update(_variants(table).to_pylist())
     return {name: counts[name] for name in names or sorted(counts)}
 
 
@@ -53,6 +55,15 @@ def count_unreviewed(paths: Sequence[Path]) -> int:
     return unreviewed
 
 
+def _variants(table: "pa.Table") -> "pa.ChunkedArray":
+    """The variant of each row; rows of a set that knew none are as they were written."""
+    import pyarrow as pa
+
+    if "variant" in table.column_names:
+        return table["variant"].fill_null("none")
+    return pa.chunked_array([pa.repeat("none", table.num_rows)])
+
+
 def require_variants(paths: Sequence[Path], recipe: Recipe, ablation: Ablation) -> None:
     """Raises RequestError where a variant that an ablation names has no rows, or all those that its recipe names: of
     these one may be missing, for people without rewritings train as well.
@@ -61,11 +72,12 @@ def require_variants(paths: Sequence[Path], recipe: Recipe, ablation: Ablation) 
     missing = [name for name, rows in count_variants(paths, names).items() if not rows] if names else []
     if missing and (ablation.variants or len(missing) == len(names)):
         rewritten = ", ".join(name for name in missing if name != "none")
-        add = f"add {rewritten} to variants under [rewrite] in gongqing.toml, " if rewritten else ""
+        sections = "[rewrite] and [sampling]" if recipe.trainer == "grpo" else "[rewrite]"
+        add = f"add {rewritten} to variants under {sections} in gongqing.toml, " if rewritten else ""
         raise RequestError(
             f"{paths[0].parent.name} has no rows of the variants {', '.join(missing)}: {ablation.about}",
             where=paths[0].parent,
-            hint=f"{add}gongqing refresh --select rewrite --select training, and then another release",
+            hint=f"{add}gongqing refresh, and then another release",
         )
 
 
@@ -92,7 +104,7 @@ def write_rows(
 
     table = pa.concat_tables([pq.read_table(path) for path in paths])
     if names := variants_of(recipe, ablation):
-        table = table.filter(pc.is_in(table["variant"], pa.array(names)))
+        table = table.filter(pc.is_in(_variants(table), pa.array(names)))
     if most is not None:
         drawn = sorted(range(table.num_rows), key=lambda row: unit_interval(0, "rows", table["row_id"][row].as_py()))
         table = table.take(sorted(drawn[:most]))

@@ -3,7 +3,8 @@
 verl hands the reward neither the prompt nor the dialogue, so both stand in `extra_info`, with every reference.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from pipelines.settings import Prompts, Settings
 from pipelines.split.eligible import Eligibility, Reference, draw_reference, may_teach
 from schemas.dropped import Lost, Row, dropped
 from schemas.ids import round_id, stable_int
-from schemas.training import PromptSet
+from schemas.labels import VARIANTS
+from schemas.training import PromptSet, SampledRewrites
 
 _HERE = Path(__file__).parent / "prompts"
 _CHAT_ROLE = {"seeker": "user", "supporter": "assistant"}
@@ -48,18 +50,51 @@ def coe_prompts(
     return _post_prompts("grpo_coe", coe_system_prompt(), posts, splits, settings or Prompts(), seed, topics)
 
 
-def cer_prompts(turns: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | None = None) -> Result:
-    """C: one prompt a sampled round. Drops, in the unit `round`: needs_media, under_18, risk, overlong_prompt."""
+def cer_prompts(
+    turns: pl.DataFrame,
+    splits: pl.DataFrame,
+    settings: Prompts | None = None,
+    rewrites: pl.DataFrame | None = None,
+    variants: Collection[str] = VARIANTS,
+) -> Result:
+    """C: one prompt a sampled round, and one for each rewriting of it.
+
+    Args:
+        turns: Rows of `sampled_turns`; `rewrites`: of `sampled_rewrites`, which are learnt from alone.
+        variants: Without `none` no training round is asked as it was; held-out ones always are.
+
+    Drops, in the unit `round`: variant_not_wanted, needs_media, under_18, risk, overlong_prompt; of rewritings also
+    not_train, and variant_lost: a round of which one variant is lost is lost to all, so that all have as many rows.
+    """
     settings = settings or Prompts()
+    rewrites = SampledRewrites.create_empty() if rewrites is None else rewrites
     prompts = _PromptRows("grpo_cer", "round", splits, settings, settings.max_tokens_cer)
     for row in turns.iter_rows(named=True):
         row_id = round_id(row["dialogue_id"], row["round"])
-        if row["needs_media"]:
-            prompts.drop(row_id, "needs_media", "the history holds a clip that text does not replace")
-            continue
-        system, reference = cer_system_prompt(row["lang"]), Reference(row["reference"], row_id, 1.0)
-        prompts.add(row_id, row, system, row["history"], [row["reference"]], reference)
+        if "none" not in variants and prompts.eligibility.split(row_id, row) == "train":
+            prompts.add(Lost("round", row_id, "variant_not_wanted", "none"))
+        else:
+            prompts.add(_cer_prompt(prompts, row_id, row))
+    made: defaultdict[tuple[str, int], dict[str, Row | Lost]] = defaultdict(dict)
+    for row in rewrites.iter_rows(named=True):
+        row_id = round_id(row["dialogue_id"], row["round"])
+        made[row["source_dialogue_id"], row["round"]][row["variant"]] = _cer_prompt(prompts, row_id, row, learnt=True)
+    every = sorted(set(rewrites["variant"]))
+    for of_round in made.values():
+        lacks = [variant for variant in every if isinstance(of_round.get(variant), Lost | None)]
+        for one in of_round.values():
+            if lacks and not isinstance(one, Lost):
+                prompts.add(Lost("round", one["row_id"], "variant_lost", ", ".join(lacks)))
+            else:
+                prompts.add(one)
     return prompts.result()
+
+
+def _cer_prompt(prompts: "_PromptRows", row_id: str, row: Row, *, learnt: bool = False) -> Row | Lost:
+    if row["needs_media"]:
+        return Lost("round", row_id, "needs_media", "the history holds a clip that text does not replace")
+    system, reference = cer_system_prompt(row["lang"]), Reference(row["reference"], row_id, 1.0)
+    return prompts.prompt(row_id, row, system, row["history"], [row["reference"]], reference, learnt=learnt)
 
 
 def chat_prompt(system: Prompt, dialogue: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
@@ -95,12 +130,12 @@ def _post_prompts(
         post_id = row["post_id"]
         answers = [answer for answer in row["answers"] if may_teach(answer, allow_risk=settings.allow_risk)]
         if not relevant.get(post_id, True):
-            prompts.drop(post_id, "not_relevant", "by topics")
+            prompts.add(Lost("post", post_id, "not_relevant", "by topics"))
         elif table == "grpo_coe" and not answers:
             lacks = "a question without an answer" if not row["answers"] else "no answer without risk, by an adult"
-            prompts.drop(post_id, "no_answer", lacks)
+            prompts.add(Lost("post", post_id, "no_answer", lacks))
         else:
-            prompts.add(
+            prompt = prompts.prompt(
                 post_id,
                 row,
                 system,
@@ -109,11 +144,12 @@ def _post_prompts(
                 draw_reference(post_id, answers, seed),
                 unjudged=bool(row["doubts"]) and post_id not in relevant,
             )
+            prompts.add(prompt)
     return prompts.result()
 
 
 class _PromptRows:
-    """Collects the rows and drops of one prompt set."""
+    """Makes the rows of one prompt set, and collects them and its drops."""
 
     def __init__(self, table: str, unit: str, splits: pl.DataFrame, settings: Prompts, max_tokens: int) -> None:
         self.table, self.unit = table, unit
@@ -122,10 +158,13 @@ class _PromptRows:
         self.kept: list[Row] = []
         self.lost: list[Lost] = []
 
-    def drop(self, row_id: str, reason: str, detail: str | None) -> None:
-        self.lost.append(Lost(self.unit, row_id, reason, detail))
+    def add(self, prompt: Row | Lost) -> None:
+        if isinstance(prompt, Lost):
+            self.lost.append(prompt)
+        else:
+            self.kept.append(prompt)
 
-    def add(
+    def prompt(
         self,
         row_id: str,
         row: Row,
@@ -135,15 +174,18 @@ class _PromptRows:
         reference: Reference,
         *,
         unjudged: bool = False,
-    ) -> None:
-        exclusion = self.eligibility.unfit(row_id, row | ({"risk": []} if self.allow_risk else {}))
+        learnt: bool = False,
+    ) -> Row | Lost:
+        """A row of the set, or why there is none; of what is `learnt` from, also where it is held out."""
+        of = self.eligibility.exclusion_reason if learnt else self.eligibility.unfit
+        exclusion = of(row_id, row | ({"risk": []} if self.allow_risk else {}))
         if exclusion is not None:
-            return self.drop(row_id, *exclusion)
+            return Lost(self.unit, row_id, *exclusion)
         prompt = chat_prompt(system, dialogue)
         length, limit = self.ruler.length(prompt), self.ruler.limit(self.max_tokens, row["lang"])
         if length > limit:
-            return self.drop(row_id, "overlong_prompt", f"{length} {self.ruler.unit}, at most {limit}")
-        split = self.eligibility.split(row_id, row)
+            return Lost(self.unit, row_id, "overlong_prompt", f"{length} {self.ruler.unit}, at most {limit}")
+        split, variant = self.eligibility.split(row_id, row), row.get("variant", "none")
         extra_info = {
             "split": split,
             "index": stable_int(row_id),
@@ -151,6 +193,7 @@ class _PromptRows:
             "source": row["source"],
             "lang": row["lang"],
             "topic": row["topic"],
+            "variant": variant,
             "dialogue": dialogue,
             "references": references,
             "reference_origin": row.get("reference_origin") or row["origin"],
@@ -161,18 +204,16 @@ class _PromptRows:
             "prompt_length_unit": self.ruler.unit,
             "unjudged": unjudged,
         }
-        self.kept.append(
-            {
-                "row_id": row_id,
-                "data_source": f"gongqing/{self.table.removeprefix('grpo_')}",
-                "prompt": prompt,
-                "ability": "empathetic_support",
-                "reward_model": {"style": "rule", "ground_truth": reference.text},
-                "extra_info": extra_info,
-                "split": split,
-            }
-        )
-        return None
+        return {
+            "row_id": row_id,
+            "data_source": f"gongqing/{self.table.removeprefix('grpo_')}",
+            "prompt": prompt,
+            "ability": "empathetic_support",
+            "reward_model": {"style": "rule", "ground_truth": reference.text},
+            "extra_info": extra_info,
+            "split": split,
+            "variant": variant,
+        }
 
     def result(self) -> Result:
         return rows(PromptSet, self.kept), dropped(self.table, self.lost)
@@ -204,10 +245,18 @@ def make_grpo_coe(unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.D
     return coe_prompts(unique_posts, splits, settings.prompts, settings.seed, topics)
 
 
-@stage("grpo_cer", group="prompts", reads=("prompts",), units={"grpo_cer": {"round": ("sampled_turns",)}})
-def make_grpo_cer(sampled_turns: pl.DataFrame, splits: pl.DataFrame, settings: Settings) -> Result:
+@stage(
+    "grpo_cer",
+    group="prompts",
+    reads=("prompts", "sampling.variants"),
+    units={"grpo_cer": {"round": ("sampled_turns", "sampled_rewrites")}},
+    optional_parents=("sampled_rewrites",),
+)
+def make_grpo_cer(
+    sampled_turns: pl.DataFrame, sampled_rewrites: pl.DataFrame, splits: pl.DataFrame, settings: Settings
+) -> Result:
     """`grpo_cer`: C's prompts."""
-    return cer_prompts(sampled_turns, splits, settings.prompts)
+    return cer_prompts(sampled_turns, splits, settings.prompts, sampled_rewrites, settings.sampling.variants)
 
 
 # Characters of a token of Qwen's vocabulary, rounded down so that a prompt is rather dropped than cut. An estimate

@@ -17,6 +17,7 @@ from pipelines.llm.payload import canonical, key_of
 from pipelines.store.release_manifest import Finding
 from pipelines.store.releases import note_publication
 from pipelines.store.store import Store
+from pipelines.trainsets.prompt_sets import cer_prompts
 from schemas.table import Dropped
 from schemas.tables import TABLES
 
@@ -123,13 +124,19 @@ def make_home(home: Path) -> Store:
     store.write("persona_fits", frame("persona_fits", fit))
     of_y = MADE_BY | {"request_key": keys[2], "variant": "P", "dialogue_id": "s:y", "persona_id": "s:x/seeker"}
     of_y |= {"lang": "zh", "group_id": "g6"}
-    lines = [{"who": who, "text": text} for who, text in zip(("seeker", "supporter"), REWRITTEN, strict=True)]
+    lines = [{"who": one["role"], "text": one["text"]} for one in _turns(REWRITTEN)]
     draft = of_y | {"unit": "dialogue", "row_id": "s:y", "source": "h", "lines": lines}
     store.write("rewrite_drafts", frame("rewrite_drafts", draft))
     judged = {"judged": "h", "same_meaning": True, "why": "意思一样", "request_key": "j"}
     store.write("rewrite_judgements", frame("rewrite_judgements", draft | judged))
     rewritten = of_y | {"dialogue_id": "s:y~P", "source_dialogue_id": "s:y", "turns": _turns(REWRITTEN)}
     store.write("rewritten_dialogues", frame("rewritten_dialogues", rewritten))
+    again = {name: rewritten[name] for name in ("dialogue_id", "source_dialogue_id", "variant", "lang", "group_id")}
+    again |= {"round": 1, "n_rounds": 1, "source": "s", "reference": REWRITTEN[1], "reference_origin": "model"}
+    rewrites = frame("sampled_rewrites", again | {"history": _turns(REWRITTEN)[:1]})
+    store.write("sampled_rewrites", rewrites)
+    trained = frame("splits", {"group_id": "g6", "split": "train"})
+    store.write("grpo_cer", cer_prompts(frame("sampled_turns"), trained, rewrites=rewrites)[0])
     asked_by_him = {
         "made_from": "s:b", "group_id": "g:b", "query": HIS, "positive": TO_HIM, "positive_id": "s:b/1",
         "positive_role": "member", "split": "train", "variant": "none", "providers": ["openai"],

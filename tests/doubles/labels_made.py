@@ -14,6 +14,8 @@ from schemas.labels import PREFERENCES
 LABELLED_TOML = """
 [rewrite]
 variants = ["D", "R", "P"]
+[sampling]
+variants = ["none", "D", "R", "P"]
 [annotate]
 human_answers = false
 """

@@ -55,7 +55,8 @@ def test_rows_in_are_rows_kept_and_rows_dropped(home, request):
 
 def test_a_changed_setting_or_model_makes_stale_what_reads_it_and_nothing_else(sample_store):
     assert stale(sample_store) == []
-    assert stale(sample_store, Settings(sampling=Sampling(n_samples=2))) == ["sampled_turns"]
+    assert stale(sample_store, Settings(sampling=Sampling(n_samples=2))) == ["sampled_turns", "sampled_rewrites"]
+    assert stale(sample_store, Settings(sampling=Sampling(variants=("none",)))) == ["sampled_rewrites", "grpo_cer"]
     assert stale(sample_store, Settings(annotate=Annotate(coe="vllm-local"))) == ["coe_chains"]
 
 

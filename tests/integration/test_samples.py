@@ -90,13 +90,26 @@ def test_each_pair_of_repeats_leaves_one(sample_store):
 
 def test_no_prompt_is_made_of_a_post_or_dialogue_at_risk_or_of_a_minor_or_of_a_round_with_clips(sample_store):
     tables = ("grpo_ecot", "grpo_coe", "grpo_cer")
-    prompts = {row.split("#")[0] for table in tables for row in _ids(sample_store, table)}
+    prompts = {re.split("[#~]", row)[0] for table in tables for row in _ids(sample_store, table)}
     for tag in ("crisis", "harm_to_others", "abuse", "minor"):
         assert _tagged(tag)
         assert _tagged(tag).isdisjoint(prompts)
     dropped = _dropped(sample_store, "grpo_cer")
-    clips = {row.split("#")[0] for row, reason in dropped.items() if reason == "needs_media"}
+    clips = {re.split("[#~]", row)[0] for row, reason in dropped.items() if reason == "needs_media"}
     assert set() < clips <= _tagged("media")
+
+
+def test_rewritings_of_training_dialogues_are_asked_beside_them_and_none_of_a_held_out_one(sample_store):
+    prompts = sample_store.read("grpo_cer").collect()
+    by_variant = {str(variant): rows for (variant,), rows in prompts.group_by("variant")}
+    assert set(by_variant) == {"none", "P"}
+    assert set(by_variant["none"]["split"]) == {"train", "validation", "test"}
+    assert set(by_variant["P"]["split"]) == {"train"}
+    split = dict(sample_store.read("splits").select("group_id", "split").collect().iter_rows())
+    groups = dict(sample_store.read("unique_dialogues").select("dialogue_id", "group_id").collect().iter_rows())
+    sources = {row.split("~")[0] for row in by_variant["P"]["row_id"]}
+    assert {split[groups[source]] for source in sources} == {"train"}
+    assert {row.replace("~P", "") for row in by_variant["P"]["row_id"]} <= set(by_variant["none"]["row_id"])
 
 
 def test_same_openings_and_quoted_posts_share_their_group(sample_store):

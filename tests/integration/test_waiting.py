@@ -50,7 +50,16 @@ def test_all_that_needs_a_model_waits_and_so_does_what_needs_its_tables_also_the
     assert [(one.ran, one.waits) for one in again] == [(False, one.waits) for one in made[1]]
     waits = {outcome.stage.name: outcome.waits for outcome in made[1] if outcome.waits}
     asking = {stage.name for stage in STAGES if stage.asks and not stage.structural}
-    followers = {"personas", "rewritten", "sft_coe", "sft_cer", "rm_process", "rm_outcome", "rm_unified"}
+    followers = {
+        "personas",
+        "rewritten",
+        "sampled_rewrites",
+        "sft_coe",
+        "sft_cer",
+        "rm_process",
+        "rm_outcome",
+        "rm_unified",
+    }
     assert waits.keys() == asking | followers
     assert all(said.startswith("for a model: --provider openai, or a local one") for said in waits.values())
     assert not any(Store(Home(made[0]).data).current(table) for name in asking for table in MAKERS[name].tables)

@@ -47,4 +47,7 @@ def test_a_dialogue_with_its_speakers_and_what_was_rewritten_from_it(sample_stor
     for table, role in product(("disc_profiles", "personas"), ("seeker", "supporter")):
         assert (table, f"{source}/{role}", "kept", None) in life
     assert ("rewritten_dialogues", f"{source}~P", "kept", None) in life
+    asked = {row for table, row, what, _ in life if (table, what) == ("sampled_rewrites", "kept")}
+    assert asked
+    assert {("grpo_cer", row, "kept", None) for row in asked} <= life
     assert ("imported_dialogues", source, "kept", None) in _life(sample_store, f"{source}~P")

@@ -133,11 +133,24 @@ def test_a_reward_model_is_validated_where_its_held_out_rows_fill_a_batch(traini
 
 def test_ablations_differ_in_what_the_paper_compares_and_in_nothing_else(training_home: Path):
     named = ("trainer.experiment_name", "trainer.default_local_dir", "trainer.rollout_data_dir")
-    runs = [run_of(training_home, "compeer_cer", ablation=one, provider="openai") for one in ("", "urp", "ur", "por")]
-    paper, urp, ur, por = ({key: value for key, value in run.overrides.items() if key not in named} for run in runs)
-    assert paper == urp
+    named = (*named, "data.train_files", "data.val_files")  # each run's own copy: its variants
+    ablations = ("", "urp", "ur", "por", "p", "none")
+    runs = [run_of(training_home, "compeer_cer", ablation=one, provider="openai") for one in ablations]
+    paper, urp, ur, por, p, none = (
+        {key: value for key, value in run.overrides.items() if key not in named} for run in runs
+    )
+    assert paper == urp == p == none
+    assert [run.rows for run in runs[:-1]] == [runs[0].rows] * (len(runs) - 1)
+    assert runs[-1].rows < runs[0].rows, "without rewritings"
     assert ur == por == paper | {f"{REWARD}reweight": False}
-    assert [run.details["judge"]["mode"] for run in runs] == ["unified", "unified", "unified", "apart"]
+    assert [run.details["judge"]["mode"] for run in runs] == [
+        "unified",
+        "unified",
+        "unified",
+        "apart",
+        "unified",
+        "unified",
+    ]
     with pytest.raises(UnknownName, match="did you mean 'ur'"):
         run_of(training_home, "compeer_cer", ablation="upr")
 

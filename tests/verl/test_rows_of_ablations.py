@@ -11,14 +11,14 @@ from pipelines.errors import RequestError
 from pipelines.store.releases import Releases
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import Ablation, Recipe, load_recipe, recipe_names
-from pipelines.train.rows import are_rewritten, count_rows, count_variants, write_rows
+from pipelines.train.rows import are_rewritten, count_rows, count_variants, require_variants, write_rows
 from schemas.reasoning import COE
 
 pytestmark = pytest.mark.xdist_group("training")  # the home is made there
 
-# Of C's rewriting, and learnt from in four recipes.
+# Of C's rewriting, and learnt from in five recipes.
 LEARNT_FROM = {
-    **dict.fromkeys(("unifireward", "compeer_sft"), ("none", "P")),
+    **dict.fromkeys(("unifireward", "compeer_sft", "compeer_cer"), ("none", "P")),
     **dict.fromkeys(("compeer_prm", "compeer_orm"), ("none",)),
 }
 
@@ -45,12 +45,28 @@ def test_the_files_of_the_release_are_read_where_no_rows_are_chosen():
     assert chosen == sorted(LEARNT_FROM)
 
 
-def test_an_ablation_learns_from_its_variants_alone(training_home: Path, tmp_path: Path):
-    paths = files(training_home, "rm_unified")
-    rows, whole = written(paths, tmp_path / "rows.parquet", load_recipe("unifireward"), "r"), pq.read_table(paths)
+@pytest.mark.parametrize("name", ["unifireward", "compeer_cer"])
+def test_an_ablation_learns_from_its_variants_alone(training_home: Path, tmp_path: Path, name: str):
+    recipe = load_recipe(name)
+    paths = files(training_home, recipe.rows)
+    rows, whole = written(paths, tmp_path / "rows.parquet", recipe, "r"), pq.read_table(paths)
     assert set(rows["variant"].to_pylist()) == {"none", "R"}
     assert rows.num_rows == sum(one in ("none", "R") for one in whole["variant"].to_pylist())
     assert rows.schema == whole.schema
+    counts = count_variants(paths)
+    assert counts["D"] == counts["R"] == counts["P"] > 0
+
+
+def test_a_set_of_an_older_version_is_as_it_was_written(training_home: Path, tmp_path: Path):
+    """Its rows say nothing of variants."""
+    recipe = load_recipe("compeer_cer")
+    [path] = files(training_home, recipe.rows)
+    older = [tmp_path / "older.parquet"]
+    pq.write_table(pq.read_table(path).drop_columns(["variant"]), older[0])
+    require_variants(older, recipe, recipe.ablation(""))
+    assert written(older, tmp_path / "rows.parquet", recipe).num_rows == pq.read_metadata(path).num_rows
+    with pytest.raises(RequestError, match=r"(?s)variants P: .* add P to variants under \[rewrite\] and \[sampling\]"):
+        require_variants(older, recipe, recipe.ablation("p"))
 
 
 def test_chains_that_nobody_has_reviewed_are_counted_where_chains_are_learnt(training_home: Path):
@@ -105,7 +121,7 @@ def test_without_an_ablation_the_recipe_names_the_variants_and_one_that_is_a_rec
 def test_all_ablations_are_validated_on_the_same_held_out_rows_as_they_were_written(
     training_home: Path, tmp_path: Path
 ):
-    for name in ("unifireward", "compeer_prm", "compeer_orm"):
+    for name in ("unifireward", "compeer_prm", "compeer_orm", "compeer_cer"):
         recipe = load_recipe(name)
         run = prepare(training_home, recipe, "cpu_smoke")
         whole = pq.read_table(run.files["validation"])

@@ -28,7 +28,8 @@ with contextlib.redirect_stdout(sys.stderr):
     for warm, policy, of_warm, of_policy in given["pairs"]:
         sft = OmegaConf.create(compose_config("sft_trainer_engine", of_warm)).data
         rl = compose_config("ppo_trainer", of_policy)["data"]["apply_chat_template_kwargs"]
-        prompts = {row["row_id"]: row["prompt"] for row in rows[policy]}
+        # A labelled round and its dialogue are rewritten apart.
+        prompts = {row["row_id"]: row["prompt"] for row in rows[policy] if row["variant"] == "none"}
         for template in (tokens.chat_template, given["template"]):
             tokens.chat_template = template
             builder = create_continuous_token_builder(tokens, hf_model_type="qwen3", chat_template_kwargs=rl)

@@ -207,6 +207,7 @@ MADE_OF_TRAINING_ROWS = {
     "rewrite_judgements": "row_id",
     "rewritten_dialogues": "source_dialogue_id",
     "rewritten_rounds": "source_dialogue_id",
+    "sampled_rewrites": "source_dialogue_id",
 }
 
 _REFRESH = "an older version was promoted, or a table was edited: gongqing refresh, without --select"

@@ -15,6 +15,7 @@ UNJUDGED = "unjudged"
 # What leads from a row that has a provider to the post or dialogue that it speaks of.
 _LEADS = ("source_dialogue_id", "post_id", "dialogue_id", "row_id")
 _PERSONAS = ("persona_id", "supporter_persona_id")
+_REWRITINGS = frozenset(name for name, table in TABLES.items() if "source_dialogue_id" in table.column_names())
 
 
 def not_from_a_model(released: Released) -> Iterator[Finding]:
@@ -23,6 +24,7 @@ def not_from_a_model(released: Released) -> Iterator[Finding]:
     Written replies of the samples, a filter by form alone, the rules of older versions. A row counts where it says so
     itself, as a triplet does whose negative they judged, and where a table before its own, however far, holds such a
     row on the same post or dialogue; a rewriting, also where the profile of a persona that it was written to is theirs.
+    A row that is no rewriting rests on no table that leads to its set through rewritings alone.
     """
     known = set(released.sources["origin"])
     profiles = _origins(released.table("disc_profiles"), known)
@@ -31,15 +33,22 @@ def not_from_a_model(released: Released) -> Iterator[Finding]:
     of_no_model = {table: _origins(released.table(table), known, profiles) for table in with_provider}
     ids: dict[str, set[str]] = {}
     tables: set[str] = set()
-    for config in released.configs:
-        before = {table: origins for table, origins in of_no_model.items() if table in ancestors(released, config)}
-        rows = released.rows.filter(config=config)
-        inherited = rows.filter(pl.col("origin").is_in(list(set().union(*before.values()))))
-        own = rows.filter(pl.col("row_id").is_in(_own(released.configs[config]).implode()))
-        if inherited.height or own.height:
-            ids[config] = {*inherited["row_id"], *own["row_id"]}
+    for config, held in released.configs.items():
+        rewritten = held.filter(pl.col("variant").fill_null("none") != "none")["row_id"].implode()
+        as_written = ~pl.col("row_id").is_in(rewritten)
+        own = set(_own(held))
+        found = set(own)
+        for rows, above in (
+            (released.rows.filter(as_written, config=config), ancestors(released, config, without=_REWRITINGS)),
+            (released.rows.filter(~as_written, config=config), ancestors(released, config)),
+        ):
+            before = {table: origins for table, origins in of_no_model.items() if table in above}
+            inherited = rows.filter(pl.col("origin").is_in(list(set().union(*before.values()))))
+            found |= set(inherited["row_id"])
             tables |= {table for table, origins in before.items() if not origins.isdisjoint(inherited["origin"])}
-            tables |= {config} if own.height else set()
+        if found:
+            ids[config] = found
+            tables |= {config} if own else set()
     if ids:
         counts = ", ".join(f"{config} {len(rows):,}" for config, rows in ids.items())
         what = f"rows rest on what no model made or judged ({', '.join(sorted(tables))}): {counts}"
@@ -64,14 +73,16 @@ def unjudged(released: Released) -> Iterator[Finding]:
         yield finding(UNJUDGED, what, hint, ids, severity="warn")
 
 
-def ancestors(released: Released, table: str) -> set[str]:
-    """The tables that the pinned version of a table was made from, however far back; not the table itself."""
+def ancestors(released: Released, table: str, *, without: frozenset[str] = frozenset()) -> set[str]:
+    """The tables that the pinned version of a table was made from, however far back; not the table itself, and none
+    that leads to it through those of `without` alone.
+    """
     above: set[str] = set()
     waiting = {table}
     while waiting:
         versions = [version for version in released.pins.values() if version.table in waiting]
         parents = {name.partition("/")[0] for version in versions for name in version.manifest.runs[-1].parents}
-        waiting = parents - above - PARTITIONED
+        waiting = parents - above - PARTITIONED - without
         above |= waiting
     return above
 

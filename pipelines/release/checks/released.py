@@ -48,7 +48,9 @@ class Released:
         return {config: rows for config, rows in tables.items() if rows.height}
 
     def without(self, origins: Collection[str]) -> Self:
-        """The same without these posts and dialogues, and without every row that was made from one of them."""
+        """The same without these posts and dialogues, and without every row that was made from one of them. Of what was
+        rewritten to a persona of one of them all variants go, so that C's D, R and P have as many rows.
+        """
         posts = self.table("unique_posts").filter(pl.col("post_id").is_in(list(origins)))
         answers = posts.select(pl.col("answers").explode(empty_as_null=False)).to_series().struct.field("answer_id")
         rows = self.rows.filter(pl.col("origin").is_in(list(origins)))["row_id"]
@@ -58,7 +60,7 @@ class Released:
         tables = [self.table(name).select(by_name(*ID_COLUMNS, require_all=False)) for name in making]
         grown = True
         while grown:
-            grown = any(ids.add_derived(table.filter(ids.rows(table))) for table in tables)
+            grown = any(ids.add_derived(_of_all_variants(table, ids.rows(table))) for table in tables)
         return replace(self, left_out=ids)
 
     def _left(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -112,6 +114,13 @@ class Released:
         pinned = [version for version in self.pins.values() if version.table == table]
         rows = [self.store.read(table, one.version, one.partition).collect() for one in pinned]
         return pl.concat([TABLES[table].create_empty(), *rows])
+
+
+def _of_all_variants(table: pl.DataFrame, marked: pl.Series) -> pl.DataFrame:
+    """The marked rows; of a table of rewritings with all others of the same source."""
+    rows = table.filter(marked)
+    key = [name for name in ("source_dialogue_id", "round", "candidate") if name in table.columns]
+    return table.join(rows.select(key), on=key, how="semi") if "source_dialogue_id" in key else rows
 
 
 def origin(row_id: str, known: Collection[str]) -> str | None:

@@ -13,7 +13,7 @@ from schemas.table import Dropped
 from schemas.tables import TABLES
 
 PEOPLES = ("clean_posts", "clean_dialogues", "unique_posts", "unique_dialogues")
-PICTURED = [*PEOPLES, "splits", "sampled_turns", "grpo_ecot", "grpo_coe", "grpo_cer"]
+PICTURED = [*PEOPLES, "splits", "sampled_turns", "sampled_rewrites", "grpo_ecot", "grpo_coe", "grpo_cer"]
 
 
 def test_columns_have_types_and_descriptions():

@@ -110,8 +110,8 @@ def test_other_rows_and_versions_read_as_before(made, erased):
 
 
 # By every id of a row that is gone or goes with it.
-GONE = {"s:a", "s:a/2", "s:x", "s:x/seeker", "s:b", "s:b/1", "s:b/other", "s:y", "s:y~P"}
-GONE |= {"seeker", "P", "dialogue", "g0"}
+GONE = {"s:a", "s:a/2", "s:x", "s:x/seeker", "s:b", "s:b/1", "s:b/other", "s:y", "s:y~P", "s:y~P#1"}
+GONE |= {"seeker", "P", "dialogue", "g0", 1}
 
 
 def test_rows_made_from_it_go_and_their_neighbours_stay(erased):
@@ -119,7 +119,8 @@ def test_rows_made_from_it_go_and_their_neighbours_stay(erased):
     assert store.read("imported_posts").collect()["post_id"].to_list() == ["s:b"]
     assert store.read("ecot_chains").collect().is_empty(), "the chain of s:b quotes s:a"
     assert store.read("rm_triplets").collect()["row_id"].to_list() == ["s:b/generic"], "her answer was a negative"
-    assert store.read("rewritten_dialogues").collect().is_empty(), "s:y was rewritten to the persona of s:x"
+    for table in ("rewritten_dialogues", "sampled_rewrites", "grpo_cer"):
+        assert store.read(table).collect().is_empty(), "s:y was rewritten to the persona of s:x"
     assert store.read("rewrite_judgements").collect().is_empty()
     assert store.read("persona_fits").collect()["pool"].to_list() == [["s:y/seeker"]]
     assert store.read("splits").collect()["group_id"].to_list() == ["g1"]

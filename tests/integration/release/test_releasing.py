@@ -171,7 +171,7 @@ def test_nothing_is_released_while_a_table_is_stale_or_a_refresh_at_work(clean_h
     with pytest.raises(ReleaseRefused) as told:
         release(clean_home, "v2", settings=Settings(sampling=Sampling(n_samples=1)))
     refusals = [(one.check, one.examples) for one in told.value.findings if one.severity == "refuse"]
-    assert refusals == [("stale", ["sampled_turns"])]
+    assert refusals == [("stale", ["sampled_rewrites", "sampled_turns"])]
     with held(clean_home / "refresh.lock"), pytest.raises(Busy):
         release(clean_home, "v2", settings=Settings())
 

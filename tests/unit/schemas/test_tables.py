@@ -20,7 +20,7 @@ _POST = (
 _CLEAN = "text n_chars han_ratio script pii risk"
 _DIALOGUE = "dialogue_id source lang topic situation turns modality n_rounds licence lineage"
 _PROVENANCE = "provider model_asked model_served prompt_version request_key temperature"
-_VERL = "data_source prompt ability reward_model extra_info split"
+_VERL = "data_source prompt ability reward_model extra_info split variant"
 _MESSAGES = "messages split variant"
 
 # DESIGN §4: columns that others may rely on; more may be added, none renamed.
@@ -48,6 +48,7 @@ DESIGNED = {
     "rewrite_judgements": f"row_id variant same_meaning {_PROVENANCE}",
     "rewritten_dialogues": f"source_dialogue_id persona_id turns {_PROVENANCE}",
     "rewritten_rounds": f"source_dialogue_id round history response step1 preference {_PROVENANCE}",
+    "sampled_rewrites": "dialogue_id source_dialogue_id variant round history reference needs_media",
     **dict.fromkeys(("grpo_ecot", "grpo_coe", "grpo_cer"), _VERL),
     **dict.fromkeys(("sft_coe", "sft_cer", "rm_process", "rm_outcome", "rm_unified"), _MESSAGES),
     "rm_triplets": "query positive negative kind split variant",
@@ -61,7 +62,7 @@ NESTED = {
     ("imported_dialogues", "turns.media"): "uri kind sha256 start_ms end_ms licence available",
     ("grpo_cer", "prompt"): "role content",
     ("grpo_cer", "reward_model"): "style ground_truth",
-    ("grpo_cer", "extra_info"): "split index",
+    ("grpo_cer", "extra_info"): "split index variant",
     ("sft_cer", "messages"): "role content",
 }
 

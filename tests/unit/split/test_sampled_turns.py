@@ -3,17 +3,18 @@
 from itertools import pairwise
 from typing import Any
 
+import polars as pl
 import pytest
+from accounted import accounted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_rows import dialogue, turn, unique_dialogues
+from table_rows import frame, row_of
 
 from pipelines.settings import Sampling
 from pipelines.split.gaussian import round_probabilities, sample_rounds
-from pipelines.split.turns import answered_rounds, sample_turns
-from pipelines.store.reconciliation import reconcile, require_balance
-from schemas.table import Dropped
-from schemas.training import SampledTurns
+from pipelines.split.turns import answered_rounds, sample_rewrites, sample_turns
+from schemas.personas import RewrittenDialogues
 
 CLIP = {"uri": "a.mp4", "kind": "video", "available": False}
 
@@ -95,10 +96,7 @@ def test_whatever_was_said_every_round_is_drawn_or_accounted_for(drawn: list[lis
     rows = [dialogue(n, *(f"{who}: {place}" for place, who in enumerate(said))) for n, said in enumerate(drawn)]
     frame = unique_dialogues(*rows)
     before = frame.clone()
-    kept, dropped = sample_turns(frame, Sampling(n_samples=wanted), seed)
-    require_balance("sampled_turns", [reconcile("round", [frame], kept, dropped)])
-    assert SampledTurns.is_valid(kept)
-    assert Dropped.is_valid(dropped)
+    kept, _ = accounted("sampled_turns", ("round",), [frame], sample_turns(frame, Sampling(n_samples=wanted), seed))
     assert frame.equals(before)
     turns = {row["dialogue_id"]: row["turns"] for row in rows}
     for row in kept.iter_rows(named=True):
@@ -109,3 +107,64 @@ def test_whatever_was_said_every_round_is_drawn_or_accounted_for(drawn: list[lis
     per_dialogue = dict(kept.group_by("dialogue_id").len().iter_rows())
     assert per_dialogue == {row["dialogue_id"]: min(wanted, row["n_rounds"]) for row in rows}
     assert sample_turns(frame, Sampling(n_samples=wanted), seed)[0].equals(kept)
+
+
+# --- rewritten dialogues
+
+
+def rewriting(source: dict[str, Any], variant: str, **more: Any) -> dict[str, Any]:
+    """A source, rewritten: a copy (D), or every turn in other words, without clips."""
+    turns = source["turns"]
+    if variant != "D":
+        turns = [one | {"text": one["text"] + variant, "origin": "model", "media": []} for one in turns]
+    ids = {"dialogue_id": f"{source['dialogue_id']}~{variant}", "source_dialogue_id": source["dialogue_id"]}
+    return row_of(RewrittenDialogues, **ids, variant=variant, turns=turns, **more)
+
+
+def rewritten(
+    *rows: dict[str, Any], sources: list[dict[str, Any]], **sampling: Any
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    frames = frame(RewrittenDialogues, *rows), unique_dialogues(*sources)
+    result = sample_rewrites(*frames, Sampling(**sampling), 5)
+    return accounted("sampled_rewrites", ("round",), [frames[0]], result)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(SPEAKERS, min_size=1, max_size=4), st.integers(1, 4), st.sets(st.sampled_from("DRP"), min_size=1))
+def test_all_variants_have_the_rounds_of_their_source_and_copies_its_words(
+    drawn: list[list[str]], wanted: int, variants: set[str]
+):
+    sources = [dialogue(n, *(f"{who}: {place}" for place, who in enumerate(said))) for n, said in enumerate(drawn)]
+    rows = [rewriting(one, variant, group_id="older") for one in sources for variant in sorted(variants)]
+    kept, dropped = rewritten(*rows, sources=sources, n_samples=wanted, variants=("none", *"DRP"))
+    of_sources = sample_turns(unique_dialogues(*sources), Sampling(n_samples=wanted), 5)[0]
+    key = ["source_dialogue_id", "round"]
+    same = ["probability", "n_rounds", "strategies", "emotion", "group_id", "source", "risk", "under_18", "needs_media"]
+    for variant in variants:
+        of_variant = kept.filter(variant=variant)
+        both = of_variant.join(of_sources, left_on=key, right_on=["dialogue_id", "round"], suffix="_of_source")
+        assert both.height == of_variant.height == of_sources.height
+        assert set(both["dialogue_id"]) == {f"{one['dialogue_id']}~{variant}" for one in sources}
+        names = [*same, *(["history", "reference", "reference_origin"] if variant == "D" else [])]
+        assert [name for name in names if not both[name].equals(both[f"{name}_of_source"])] == []
+        if variant != "D":
+            assert (both["reference"] == both["reference_of_source"] + variant).all()
+            assert set(both["reference_origin"]) == {"model"}
+    assert set(dropped["reason"]) <= {"not_sampled"}
+
+
+def test_a_rewriting_needs_the_clips_that_its_source_needs():
+    source = dialogue(1, turn("seeker: 一", media=[CLIP]), "supporter: 甲")
+    kept, _ = rewritten(rewriting(source, "P"), sources=[source])
+    assert kept["needs_media"].to_list() == [True]
+
+
+def test_a_variant_that_is_not_wanted_and_one_whose_source_has_gone_or_changed_are_dropped_round_by_round():
+    first, second, third = (dialogue(n, *long(2)) for n in (1, 2, 3))
+    rows = [rewriting(first, "R"), rewriting(first, "P"), rewriting(second, "P"), rewriting(third, "P")]
+    kept, dropped = rewritten(*rows, sources=[first, third | {"turns": third["turns"][:-2], "n_rounds": 1}])
+    assert kept["dialogue_id"].unique().to_list() == ["s:1~P"]
+    assert dropped.select("row_id", "reason", "detail").rows() == [
+        *((f"s:1~R#{number}", "variant_not_wanted", "R") for number in (1, 2)),
+        *((f"s:{n}~P#{number}", "source_lost", f"s:{n}") for n in (2, 3) for number in (1, 2)),
+    ]

@@ -20,7 +20,9 @@ def test_the_error_names_the_table_and_only_the_units_that_are_wrong():
 
 
 POSTS = pl.DataFrame({"post_id": ["a", "b", "c"], "answers": [["x", "y"], [], ["z"]]})
-DIALOGUES = pl.DataFrame({"dialogue_id": ["a", "b"], "n_rounds": [3, 4]})
+SAID = [["supporter", "seeker", "supporter", "seeker"], ["seeker", "supporter", "seeker", "supporter"]]
+TURNS = [[{"role": role, "text": "x"} for role in said] for said in SAID]
+DIALOGUES = pl.DataFrame({"dialogue_id": ["a", "b"], "turns": TURNS})
 ROUNDS = pl.DataFrame({"dialogue_id": ["a", "a"], "round": [1, 2], "n_rounds": [3, 3]})
 
 TRIPLETS = pl.DataFrame({"row_id": ["a/x", "a/y", "b/x"], "made_from": ["a", "a", "b"], "negative": ["", "", ""]})
@@ -29,7 +31,7 @@ CHATS = pl.DataFrame({"row_id": ["a/1", "a/2", "b/1"], "made_from": ["a", "a", "
 
 def test_a_unit_is_counted_where_it_lives():
     of_posts = [(POSTS, "post", 3), (POSTS, "answer", 3), (POSTS.clear(), "answer", 0), (TRIPLETS, "post", 2)]
-    of_dialogues = [(DIALOGUES, "dialogue", 2), (DIALOGUES, "round", 7), (DIALOGUES.clear(), "round", 0)]
+    of_dialogues = [(DIALOGUES, "dialogue", 2), (DIALOGUES, "round", 3), (DIALOGUES.clear(), "round", 0)]
     of_rounds = [(ROUNDS, "round", 2), (CHATS, "candidate", 2), (ROUNDS, "candidate", 2)]
     for frame, unit, number in (*of_posts, *of_dialogues, *of_rounds):
         assert count(frame, unit) == number, (frame.columns, unit)

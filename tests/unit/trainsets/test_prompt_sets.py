@@ -18,10 +18,10 @@ from pipelines.settings import Prompts
 from pipelines.store import Store
 from pipelines.trainsets.prompt_sets import cer_prompts, cer_system_prompt, coe_prompts, draw_reference, ecot_prompts
 from schemas.ids import stable_int
-from schemas.labels import SPLITS
+from schemas.labels import SPLITS, VARIANTS
 from schemas.posts import UniquePosts
 from schemas.tables import TABLES
-from schemas.training import SampledTurns
+from schemas.training import SampledRewrites, SampledTurns
 
 STORY = "最近我和室友吵架了，晚上睡不着觉"
 ANSWERED = post(1, STORY, answer("s:1/0", "抱抱你"), topic="人际")
@@ -92,6 +92,7 @@ def test_the_dialogue_and_every_reference_are_in_extra_info_and_the_row_can_be_f
     assert (extra["reference_id"], extra["draw_probability"]) == ("s:1#2" if of_round else "s:1/0", 1.0)
     assert (extra["source"], extra["topic"]) == ("s", None if of_round else "人际")
     assert row["row_id"] == extra["row_id"] == ("s:1#2" if of_round else "s:1")
+    assert row["variant"] == extra["variant"] == "none"
     assert extra["index"] == stable_int(row["row_id"])
     assert extra["prompt_version"].startswith(name.removeprefix("grpo_"))
 
@@ -213,6 +214,77 @@ def test_by_a_real_tokenizer_too(name: str, tmp_path: Path):
         "overlong_prompt",
         f"{words} tokens of words, at most {words - 1}",
     )
+
+
+# --- rewritings
+
+
+def rewrites(*rows: dict[str, Any]) -> pl.DataFrame:
+    return SampledRewrites.validate(pl.DataFrame(rows, schema=SampledRewrites.polars_schema()))
+
+
+def rewrite(number: int, variant: str, **more: Any) -> dict[str, Any]:
+    ids = {"dialogue_id": f"s:1~{variant}", "source_dialogue_id": "s:1", "variant": variant}
+    return sampled_round(1, number, [f"seeker: 我睡不着{variant}"], f"抱抱{variant}") | ids | more
+
+
+def cer(*rows: dict[str, Any], variants: tuple[str, ...] = VARIANTS, of: pl.DataFrame | None = None, **settings: Any):
+    """The prompts of rewritings, beside those of `of`."""
+    turns, again = rounds() if of is None else of, rewrites(*rows)
+    made = cer_prompts(turns, TRAIN, Prompts(**settings), again, variants)
+    return accounted("grpo_cer", ("round",), [turns, again], made)
+
+
+def test_a_rewriting_is_asked_beside_its_source_by_its_own_words_and_says_which_variant_it_is():
+    source = rounds(sampled_round(1, 2, OPENED, "辛苦了"))
+    kept, _ = cer(rewrite(2, "P"), of=source)
+    whole = {row["row_id"]: row for row in kept.to_dicts()}
+    assert set(whole) == {"s:1#2", "s:1~P#2"}
+    row, extra = whole["s:1~P#2"], whole["s:1~P#2"]["extra_info"]
+    assert [message["content"] for message in row["prompt"][1:]] == ["我睡不着P"]
+    assert (row["variant"], extra["variant"], row["split"]) == ("P", "P", "train")
+    assert (extra["references"], row["reward_model"]["ground_truth"]) == (["抱抱P"], "抱抱P")
+    assert whole["s:1#2"] == cer_prompts(source, TRAIN)[0].to_dicts()[0]
+
+
+def test_what_one_variant_loses_all_lose_and_their_source_does_not():
+    long, risky, whole = (
+        rewrite(1, "R", reference="抱抱"),
+        rewrite(2, "P", risk=RISK),
+        [rewrite(3, one) for one in "DRP"],
+    )
+    long["history"] = [{"role": "seeker", "text": "我睡不着" * 2000}]
+    rows = [rewrite(1, "D"), long, rewrite(1, "P"), rewrite(2, "D"), rewrite(2, "R"), risky, *whole, rewrite(4, "D")]
+    kept, dropped = cer(*rows, of=rounds(sampled_round(1, 2, OPENED, "辛苦了")))
+    assert Counter(kept["variant"]) == dict.fromkeys(VARIANTS, 1)
+    assert set(kept["row_id"]) == {"s:1#2", *(f"s:1~{one}#3" for one in "DRP")}
+    assert {
+        (row["row_id"], row["reason"], row["detail"]) for row in dropped.to_dicts() if row["row_id"] != "s:1~R#1"
+    } == {
+        ("s:1~D#1", "variant_lost", "R"),
+        ("s:1~P#1", "variant_lost", "R"),
+        ("s:1~D#2", "variant_lost", "P"),
+        ("s:1~R#2", "variant_lost", "P"),
+        ("s:1~P#2", "risk", "self_harm/suicide"),
+        ("s:1~D#4", "variant_lost", "P, R"),  # an erasure may have taken the others
+    }
+    assert dropped.filter(row_id="s:1~R#1")["reason"].to_list() == ["overlong_prompt"]
+
+
+def test_no_rewriting_of_a_held_out_dialogue_is_a_prompt_of_any_split():
+    rows = [rewrite(n, variant, group_id=f"g{n}") for n in (1, 2, 3) for variant in "DRP"]
+    kept, dropped = cer(*rows)
+    assert set(kept["row_id"]) == {f"s:1~{one}#1" for one in "DRP"}
+    lost = {(row["row_id"], row["reason"], row["detail"]) for row in dropped.to_dicts()}
+    splits_of = {2: "validation", 3: "test"}
+    assert lost == {(f"s:1~{one}#{n}", "not_train", split) for n, split in splits_of.items() for one in "DRP"}
+
+
+def test_without_originals_training_rounds_go_and_held_out_ones_stay():
+    of = rounds(*(sampled_round(n, 1, OPENED, "辛苦了", group_id=f"g{n}") for n in (1, 2, 3)))
+    kept, dropped = cer(rewrite(1, "P"), of=of, variants=("P",))
+    assert dict(kept.select("row_id", "split").rows()) == {"s:2#1": "validation", "s:3#1": "test", "s:1~P#1": "train"}
+    assert dropped.select("row_id", "reason").rows() == [("s:1#1", "variant_not_wanted")]
 
 
 # --- laws

@@ -63,3 +63,19 @@ def test_a_table_comes_from_its_parents_and_theirs(released):
     assert ancestors(released, "grpo_ecot") >= {"topics", "unique_posts", "clean_posts"}
     assert "coherent_dialogues" not in ancestors(released, "grpo_ecot")
     assert ancestors(released, "imported_posts") == set()
+
+
+def test_a_rewriting_rests_on_what_it_was_made_by_and_the_round_beside_it_does_not(sample_home, tmp_path):
+    """Models have judged all dialogues; nobody's personas are by a model."""
+    home = planted_home(sample_home, tmp_path / "home", {"disc_profiles": lambda rows: say(rows, "written")})
+    store = Store(home / "data")
+    released = Released(home, store, {one.name: one for table in TABLES for one in store.current(table)}, Settings())
+    (found,) = not_from_a_model(released)
+    rewritten = set(store.read("grpo_cer").filter(pl.col("variant") == "P").collect()["row_id"])
+    assert set(found.examples) == rewritten > set()
+    assert "disc_profiles" in found.what
+
+
+def say(rows: list[dict], provider: str) -> None:
+    for row in rows:
+        row["provider"] = provider

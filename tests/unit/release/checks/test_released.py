@@ -162,3 +162,22 @@ def test_without_a_dialogue_go_its_rounds_and_what_was_rewritten_to_its_persona(
     assert gone(left) == {"grpo_cer": rounds, "sft_cer": rewritten}
     both = left.without(["s:1"])
     assert gone(both) == gone(left) | gone(few_of_all().without(["s:1"])), "what was left out before stays out"
+
+
+def test_of_a_dialogue_that_was_rewritten_to_its_persona_every_variant_goes_and_the_original_stays():
+    def rewritten(source: int, variant: str, persona: int) -> dict:
+        ids = {"dialogue_id": f"s:{source}~{variant}", "source_dialogue_id": f"s:{source}", "variant": variant}
+        return ids | {"persona_id": f"s:{persona}/seeker" if variant == "P" else None}
+
+    told = few_of_all()
+    rows = [rewritten(source, variant, persona) for source, persona in ((4, 3), (5, 4)) for variant in "DRP"]
+    labels = [rewritten(4, variant, 3) | {"round": 2, "candidate": 1} for variant in "DRP"]
+    prompts = [{"row_id": f"{row['dialogue_id']}#1", "split": "train", "variant": row["variant"]} for row in rows]
+    chats = [{"row_id": f"s:4~{variant}#2/1/unified", "split": "train", "variant": variant} for variant in "DRP"]
+    made = {"rewritten_dialogues": rows, "rewritten_rounds": labels, "grpo_cer": prompts, "rm_unified": chats}
+    frames = {name: pl.DataFrame(rows, schema=TABLES[name].polars_schema()) for name, rows in made.items()}
+    frames["grpo_cer"] = pl.concat([told.table("grpo_cer"), frames["grpo_cer"]])
+    object.__setattr__(told, "tables", {**told.tables, **frames})
+    left = told.without(["s:3"])
+    assert set(left.configs["grpo_cer"]["row_id"]) == {"s:4#1", "s:4#2", *(f"s:5~{one}#1" for one in "DRP")}
+    assert "rm_unified" not in left.configs
