@@ -73,6 +73,20 @@ def test_a_budget_stays_open_where_a_stage_was_not_asked_to_its_end(tmp_path):
             assert ledger.budget(BUDGET).spent == vendor.stats()["nano"] > 0
 
 
+@pytest.mark.usefixtures("short_waits")
+def test_what_batches_brought_before_the_budget_was_used_up_is_answered(tmp_path):
+    with vendor_as() as vendor:
+        llm = llm_for(tmp_path, vendor.base_url, price=IN_BATCHES)
+        with asking(tmp_path, llm, None, batch=True) as ask:
+            cap = 3 * ask.estimate("emotions", questions(1)).cost
+        for budget, all_of_them in ((cap, False), (10 * cap, True)):
+            with asking(tmp_path, llm, str(budget), batch=True) as ask:
+                replies = ask.ask("emotions", questions(30))
+            assert {reply.reason for reply in replies} <= {None, "not_asked_yet"}
+            assert 3 <= sum(reply.value is not None for reply in replies) == vendor.stats()["billed"]
+            assert (vendor.stats()["billed"] == 30) == all_of_them
+
+
 LONG = "我失眠三周了，" * 2000
 
 
