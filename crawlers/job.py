@@ -166,13 +166,14 @@ class Job:
 
 
 def request_of(options: Options) -> dict[str, object]:
-    """The part of the options that a job is bound to: source, window, address, bounds."""
+    """The part of the options that a job is bound to: source, window or ids, address, bounds."""
     return {
         "source": options.site.name,
         "base_url": options.base_url,
         "from": options.window.first.isoformat(),
         "until": options.window.last.isoformat(),
         "max_items": options.args.max_items,
+        "ids": options.args.ids,
     }
 
 

@@ -7,13 +7,14 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError
 
-from crawlers.dates import SHANGHAI, Window, day_of
+from crawlers.dates import EARLIEST_YEAR, SHANGHAI, Window, day_of
 from crawlers.errors import RequestRefused, nearest
 from crawlers.sites import Site, sites
 
@@ -54,6 +55,7 @@ class Arguments(BaseModel):
 
     from_date: str | None = Field(None, description="first day of posting (Shanghai); default: the last")
     until_date: str | None = Field(None, description="last day of posting; default: today")
+    ids: str | None = Field(None, description="A-B: walk over these ids of posts, not over lists")
     job: Path | None = Field(None, description="folder of this window; the same one to go on")
     base_url: str = Field("", description="another address of the site: its replica's")
     max_items: PositiveInt | None = Field(None, description="posts at most")
@@ -77,6 +79,7 @@ class Options:
     base_url: str
     key: bytes = field(repr=False)
     contact: str | None
+    ids: range | None
     args: Arguments  # those that need no more checks
     seen: Mapping[str, Known] = field(repr=False)
     takedown: frozenset[str] = field(repr=False)
@@ -112,14 +115,38 @@ def read_options(site: Site, strings: Mapping[str, str | None]) -> Options:
         raise RequestRefused(f"{host} is never crawled without delays", hint="only a replica on this machine is")
     return Options(
         site=site,
-        window=Window.parse(args.from_date, args.until_date, day_of(args.now or datetime.now(UTC))),
+        window=window_of(args.from_date, args.until_date, args.ids, day_of(args.now or datetime.now(UTC))),
         base_url=base_url,
         key=_key(),
         contact=_contact(args.contact or os.environ.get(CONTACT_VARIABLE), host, loopback=loopback),
+        ids=None if args.ids is None else read_ids(site, args.ids),
         args=args,
         seen=_seen(args.seen) if args.seen else {},
         takedown=read_takedown(args.takedown, site.name, {*sites(), site.name}) if args.takedown else frozenset(),
     )
+
+
+def window_of(first: str | None, last: str | None, ids: str | None, today: date) -> Window:
+    """The window of a crawl: as `Window.parse` has it; of a walk over ids, without a day, all days."""
+    if ids is None:
+        return Window.parse(first, last, today)
+    return Window.parse(first or f"{EARLIEST_YEAR}-01-01", last or date.max.isoformat(), today)
+
+
+def read_ids(site: Site, text: str) -> range:
+    """The ids of `A-B`, both of them inside.
+
+    Raises RequestRefused for anything else, and for a site whose posts have no address that follows from their id.
+    """
+    if not hasattr(import_module(f"crawlers.pages.{site.engine}"), "post_path"):
+        raise RequestRefused(
+            f"posts of {site.engine} have no address that follows from their id alone",
+            hint="crawl days: --from, --until",
+        )
+    match = re.fullmatch(r"([1-9][0-9]{0,17})-([1-9][0-9]{0,17})", text)
+    if match is None or int(match[1]) > int(match[2]):
+        raise RequestRefused(f"{text!r} are no ids of posts", hint="write them as 100733000-100734500, the lower first")
+    return range(int(match[1]), int(match[2]) + 1)
 
 
 def is_loopback(host: str) -> bool:

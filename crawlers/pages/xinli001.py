@@ -34,6 +34,13 @@ LAYOUT_2023 = "xinli001_2023"
 
 # What the site's own "newest" tab asks for, without its note of where the reader came from.
 LATEST = "/qa?page=1&type=question&object_name=last&title=&level2_tag=0&sort=id"
+
+
+def post_path(source_id: int) -> str:
+    """The address of a question, which follows from its id alone."""
+    return f"/qa/{source_id}"
+
+
 # Where a reader came from, and the page of the answers: none of it names the post.
 _NOT_THE_POST = frozenset({"from", "source", "page"})
 _A_PAGE = 10  # answers, and questions of a list

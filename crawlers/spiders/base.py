@@ -25,12 +25,13 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.python.failure import Failure
 
 from crawlers.cache import PageStore
-from crawlers.dates import Days
+from crawlers.dates import Days, day_of
 from crawlers.errors import RequestRefused
 from crawlers.extensions.blocked import Blocked, block, first_url, stop_where_unwritten
 from crawlers.extensions.fence import Refused
 from crawlers.extensions.log import delay_of
 from crawlers.frontier import ListFrontier
+from crawlers.id_search import IdSearch, page_of_ids
 from crawlers.job import DONE, Job, lock_host, request_of
 from crawlers.options import Known, Options, read_options
 from crawlers.pages import guard
@@ -173,6 +174,10 @@ class ForumSpider(Spider):
         """Requests the first page of each list."""
         if self._full:
             return
+        if self.options.ids is not None:
+            for request in self._search(IdSearch(self.options.ids, self.options.window)):
+                yield request
+            return
         for board, path in self._lists:
             frontier = ListFrontier(self.options, self._had, self._outcomes, self._listed, ordered=self._engine.ORDERED)
             self._frontiers.append(frontier)
@@ -226,7 +231,60 @@ class ForumSpider(Spider):
             return
         if frontier.number >= self.settings.getint("CRAWL_LIST_PAGES_MAX"):
             raise CloseSpider("list_too_long")
-        yield self._list_request(frontier.next_url, frontier, board, counted=frontier.counted)
+        if self.options.ids is not None:
+            yield from self._walk(frontier, int(frontier.next_url))
+        else:
+            yield self._list_request(frontier.next_url, frontier, board, counted=frontier.counted)
+
+    # Ids.
+
+    def _search(self, search: IdSearch) -> Iterator[Request]:
+        """Looks at the next post of a search; walks from where it ends."""
+        if self.options.window.last >= day_of(self.options.clock()) or search.probe is None:
+            frontier = ListFrontier(self.options, self._had, self._outcomes, self._listed, ordered=True)
+            self._frontiers.append(frontier)
+            yield from self._walk(frontier, search.stop)
+        else:
+            url, context = self._url_of(search.probe), {"search": search}
+            yield Request(url, self.parse_probe, errback=self.failed_probe, cb_kwargs=context)
+
+    def parse_probe(self, response: Response, search: IdSearch) -> Iterator[Request]:
+        """Reads when a post was written, and nothing else of it."""
+        self._failed_in_a_row = 0
+        try:
+            question = self._read(self._engine.post_page, response).question
+            search.take(Days.of(question.posted) if question and question.posted else None)
+        except PageError:
+            search.take(None)
+        yield from self._search(search)
+
+    def failed_probe(self, failure: Failure) -> Iterator[Request]:
+        """There is no such post, or it does not come: the next one is looked at."""
+        self._fail_in_a_row(failed=_is_of_the_server(failure.value))
+        kind = self._count_failure(failure)
+        if kind == "robots":
+            raise CloseSpider("robots_forbidden")
+        if kind != "blocked":
+            search: IdSearch = failure.request.cb_kwargs["search"]  # type: ignore[attr-defined]
+            search.take(None)
+            yield from self._search(search)
+
+    def _walk(self, frontier: ListFrontier, stop: int) -> Iterator[Request]:
+        """Reads pages of ids, below `stop`, down to one that has posts to fetch."""
+        ids, at = self.options.ids, self.options.clock()
+        assert ids is not None
+        while True:
+            wanted = frontier.read(page_of_ids(ids, stop, self._url_of), str(stop))
+            yield from self._post_requests(wanted, at, frontier, None)
+            if not frontier.settled or frontier.ended or frontier.next_url is None:
+                return
+            if frontier.number >= self.settings.getint("CRAWL_LIST_PAGES_MAX"):
+                raise CloseSpider("list_too_long")
+            stop = int(frontier.next_url)
+
+    def _url_of(self, source_id: int) -> str:
+        path: str = self._engine.post_path(source_id)
+        return self.options.base_url + path
 
     # Posts.
 
@@ -244,6 +302,10 @@ class ForumSpider(Spider):
         except PageError as error:
             if response.meta.get("counted"):  # what is not there can not be read: its answers are missing
                 yield from self._finish(draft)
+                return
+            if self.options.ids is not None and "redirect_urls" in response.meta:
+                # To where a site sends its readers for what is gone.
+                yield from self._lose(draft, gone=True)
                 return
             again = [] if draft.unread_before else self._once_more(response)
             if again:
@@ -277,6 +339,9 @@ class ForumSpider(Spider):
             yield from self._finish(draft)
         else:
             yield from self._lose(draft, gone=kind == "gone", failed=failed)
+        self._fail_in_a_row(failed=failed)
+
+    def _fail_in_a_row(self, *, failed: bool) -> None:
         self._failed_in_a_row = self._failed_in_a_row + 1 if failed else 0
         if self._failed_in_a_row >= self.settings.getint("CRAWL_LOST_MAX"):
             raise CloseSpider("too_many_lost")
@@ -497,7 +562,8 @@ class ForumSpider(Spider):
         if any(not (frontier.settled and frontier.ended) for frontier in self._frontiers):
             raise CloseSpider("incomplete")
         read = self._items or self._dated.keys() - self._unread_ids or self._outcomes["unchanged"]
-        if not read and (+self._errors or self._outcomes["lost"]):
+        none_there = self.options.ids is not None and self._outcomes["gone"]
+        if not read and (+self._errors or self._outcomes["lost"] or none_there):
             raise CloseSpider("nothing_read")
 
     def closed(self, reason: str) -> None:
@@ -561,6 +627,7 @@ class ForumSpider(Spider):
             "source": self.site.name,
             "from": self.options.window.first.isoformat(),
             "until": self.options.window.last.isoformat(),
+            "ids": self.options.args.ids,
             "finish_reason": reason,
             "blocked": None if reason in _NO_SIGN else stats.get_value("blocked/sign"),
             "items": self._items,
@@ -569,7 +636,7 @@ class ForumSpider(Spider):
             "pages_cached": stats.get_value("httpcache/hit", 0),
             "bytes": stats.get_value("crawl/bytes", 0),
             "list_pages": sum(frontier.number for frontier in self._frontiers),
-            "list_ended_first": any(frontier.ended_first for frontier in self._frontiers),
+            "list_ended_first": self.options.ids is None and any(each.ended_first for each in self._frontiers),
             "posts": {
                 "listed": len(self._listed),
                 **{("left" if outcome == "fetch" else outcome): n for outcome, n in outcomes},

@@ -54,11 +54,14 @@ def crawl(
     source: Annotated[str, typer.Argument(help="A site of crawlers/sites: xinli001 …")],
     first: Annotated[str | None, typer.Option("--from", metavar="DAY", help="First day of posting, Shanghai.")] = None,
     last: Annotated[str | None, typer.Option("--until", metavar="DAY", help="Last day (default: today).")] = None,
+    ids: Annotated[
+        str | None, typer.Option(metavar="A-B", help="Walk over these ids of posts, not over lists: for days far back.")
+    ] = None,
     max_items: Annotated[int | None, typer.Option(min=1, help="Posts at most.")] = None,
     base_url: Annotated[str | None, typer.Option(help="Another address of the site; of `replica`: its port.")] = None,
 ) -> None:
     """Crawl the posts of some days into raw_posts; broken off, the same command goes on."""
-    crawl_window(home(), source, first, last, max_items=max_items, base_url=base_url)
+    crawl_window(home(), source, first, last, ids=ids, max_items=max_items, base_url=base_url)
 
 
 def crawl_window(
@@ -67,19 +70,24 @@ def crawl_window(
     first: str | None,
     last: str | None,
     *,
+    ids: str | None = None,
     max_items: int | None = None,
     base_url: str | None = None,
     delays: bool = True,
 ) -> None:
     """Crawl the posts of some days, and print what became of them; the options are those of `prepare`."""
-    from crawlers.dates import Window, today
+    from crawlers.dates import today
+    from crawlers.options import window_of
     from pipelines.crawl.preparing import prepare
     from pipelines.defs.running import run_crawl
     from pipelines.store.store import Store
 
-    window = Window.parse(first, last, today())
+    window = window_of(first, last, ids, today())
     store, settings = Store(Home(folder).data), load(folder)
-    job = prepare(folder, store, source, window, settings.crawl, base_url=base_url, max_items=max_items, delays=delays)
+    job = prepare(
+        folder, store, source, window, settings.crawl,
+        base_url=base_url, max_items=max_items, ids=ids, delays=delays,
+    )  # fmt: skip
     if days := len(job.taken_over):
         terminal.line(f"raw_posts of {source}: {days} days that an earlier crawl had brought, taken over")
     versions, figures = run_crawl(folder, job), job.stats
@@ -90,7 +98,7 @@ def crawl_window(
     fates = {name: count for name, count in figures.get("posts", {}).items() if name not in {"listed", "fetched"}}
     if fates:
         counts = ", ".join(f"{count:,} {name}" for name, count in fates.items())
-        terminal.line(f"  the other posts of the lists: {counts}")
+        terminal.line(f"  the other {'ids' if ids else 'posts of the lists'}: {counts}")
     answers = figures.get("answers", {})
     if answers.get("missing"):
         terminal.line(f"  answers: {answers['found']:,} of {answers['stated']:,} that the pages state")

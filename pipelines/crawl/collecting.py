@@ -36,6 +36,9 @@ _HINTS = {
     "too_many_lost": f"the site fails to give its posts: look at it, wait an hour, then {_AGAIN}",
     "unwritten": f"make room on the disk, then {_AGAIN}",
     "unknown_layout": "the site has changed its pages: those that could not be read are saved in unknown/ of the job",
+    "nothing_read": "not one post could be read: look at the log, and at unknown/ of the job; after a walk over ids, "
+    "whether the site has any of them",
+    "list_too_long": "the list, or the ids of the range, go on and on: crawl fewer days, or ids nearer to them",
     "answers_missing": "look at the page of a post that the log names: a selector or the pager has changed, or [crawl] "
     "missing_share is too low for this site; the same command then reads such posts again",
     "posts_missing": "look at the list: its pager has changed, or the site counts what it does not show ([crawl] "

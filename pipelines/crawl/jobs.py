@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,10 +87,10 @@ def _can_continue(job: Path, request: dict[str, Any]) -> bool:
 
 
 def _window(name: str) -> Window | None:
-    """The window that a folder is for; None for an unmanaged folder."""
-    first, _, last = name.partition("_")
+    """The window that a folder is for, of lists or of a walk over ids; None for an unmanaged folder."""
+    days = re.fullmatch(r"([0-9-]+)_([0-9-]+)(?:_[0-9]+-[0-9]+)?", name)
     try:
-        return Window(dt.date.fromisoformat(first), dt.date.fromisoformat(last))
+        return Window(*map(dt.date.fromisoformat, days.groups())) if days else None
     except (ValueError, CrawlError):
         return None
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from crawlers.dates import Window, day_of
 from crawlers.job import expire
-from crawlers.options import is_loopback
+from crawlers.options import is_loopback, read_ids
 from crawlers.sites import Site, sites
 from pipelines.core.home import Home
 from pipelines.crawl.collecting import collect, days_of, taken_down
@@ -29,20 +29,23 @@ def prepare(
     *,
     base_url: str | None = None,
     max_items: int | None = None,
+    ids: str | None = None,
     delays: bool = True,
 ) -> Job:
     """The job of a window: the one that was broken off, where its pages and posts are still there, else a new one.
 
     Before that, the posts of a finished job that nobody collected are written, and raw pages that are too old deleted.
-    Of the posts in `store` nothing unchanged is fetched; `base_url` is another address of the site; without `delays`
-    only this machine is crawled.
+    Of the posts in `store` nothing unchanged is fetched; `base_url` is another address of the site; `ids` (A-B) are
+    walked over in the place of lists; without `delays` only this machine is crawled.
 
     Raises UnknownName for an unknown source; RequestError without a key for the authors' pseudonyms, and for an
-    address that is not the source's; CrawlError for a damaged takedown list.
+    address that is not the source's; CrawlError for a damaged takedown list, and for ids that are none.
     """
     if source not in sites():
         raise UnknownName("source", source, sites())
     site = sites()[source]
+    if ids is not None:
+        read_ids(site, ids)
     if base_url is not None:
         _refuse_another_machine(site, base_url)
     key = _key(home)
@@ -51,7 +54,8 @@ def prepare(
     taken_over = [version for job in uncollected(source_folder) for version in collect(home, store, job)]
     expire_pages(home, settings)
     request = {"base_url": (base_url or site.base_url).rstrip("/"), "max_items": max_items}
-    folder = job_folder(source_folder / f"{window.first}_{window.last}", request)
+    name = f"{window.first}_{window.last}" + (f"_{ids}" if ids else "")
+    folder = job_folder(source_folder / name, request)
     seen = folder / "seen-before.jsonl"
     for ended in ("stopped.json", "refused.json"):  # of its last run
         (folder / ended).unlink(missing_ok=True)
@@ -61,6 +65,7 @@ def prepare(
     options = {
         "--from": window.first,
         "--until": window.last,
+        "--ids": ids,
         "--job": folder,
         "--seen": seen,
         "--takedown": Home(home).takedown,

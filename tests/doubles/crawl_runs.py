@@ -68,9 +68,9 @@ def crawl(
     return Run(ended, json.loads(out) if out else {}, rows_of(job), log, job)
 
 
-def begin(job: Path, url: str) -> subprocess.Popen[bytes]:
+def begin(job: Path, url: str, *more: str) -> subprocess.Popen[bytes]:
     """A crawl of all days in a process of its own, for tests that stop or kill it."""
-    arguments = command(job, url, "--from", "2025-01-01", "--until", "2025-05-20")
+    arguments = command(job, url, "--from", "2025-01-01", "--until", "2025-05-20", *more)
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     return subprocess.Popen(arguments, cwd=ROOT, env=environment(), **streams)
 

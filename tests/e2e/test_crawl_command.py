@@ -32,6 +32,7 @@ REFUSED = {
     ("--from", "2025-02-30"): "write it as 2025-03-01",
     ("--from", "2025-03-02", "--until", "2025-03-01"): "give the earlier day",
     ("--base-url", "http://127.0.0.1:8765"): "as the source `replica`",
+    ("--ids", "9-7"): "the lower first",
 }
 
 

@@ -11,9 +11,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 from crawl_home import DAY, NOW, Home, end_of, item, job_of
+from crawl_runs import fork
 from troubled_replica import Replica
 
 from crawlers.errors import CrawlError
+from crawlers.options import window_of
 from pipelines.crawl.collecting import partition
 from pipelines.settings import ROOT
 
@@ -213,3 +215,20 @@ def test_a_takedown_list_that_protects_nobody_is_an_error_before_anything_is_ask
         home.prepare()
     assert f"{tmp_path / 'takedown.txt'}:2" in str(refused.value)
     assert not (tmp_path / "crawl").exists()
+
+
+# --- walks over ids
+
+
+def test_a_walk_over_ids_merges_like_any_crawl_and_is_continued_by_its_own_ids_alone(home: Home):
+    assert home.replica is not None
+    numbers = [100841600 + int(one[1:]) for one in samples("2025-03-12", "2025-03-14")]
+    ids = f"{min(numbers)}-{max(numbers)}"
+    all_days = window_of(None, None, ids, DAY)
+    job = home.prepare(all_days.first, all_days.last, ids=ids, base_url=home.replica.url, delays=False)
+    assert home.prepare(all_days.first, all_days.last, ids="7-9").folder.parent != job.folder.parent
+    code, _, log = fork([*job.command, "--now", NOW], job.environment)
+    assert code == 0, log
+    taken_over = home.prepare().taken_over  # nobody had collected it
+    assert {version.partition for version in taken_over} == {f"replica@2025-03-1{day}" for day in (2, 3, 4)}
+    assert set(home.rows()["source_id"]) == {str(number) for number in numbers}
