@@ -10,7 +10,7 @@ from pipelines.text.quotations import LEAST_QUOTED, in_corners, n_letters, stand
 # Where 你 is no address of one reader: of several, for 您 has no plural, and in words and sayings. Ours.
 _NO_ADDRESS = re.compile("你们|迷你|你我|你死我活|你追我赶|你来我往|你情我愿|你争我夺|你侬我侬|你一[言句]我一[语句]")
 _NOT_SAID = {
-    "list": ("form:list", "answer must be said as people talk, without a list"),
+    **dict.fromkeys(("list", "enumeration"), ("form:list", "answer must be said as people talk, without a list")),
     "ai": ("artefact:ai", "answer must not speak of an AI, a model or a program as the one who talks"),
 }
 
@@ -39,6 +39,6 @@ def require_polite(**sections: str) -> None:
 
 
 def require_speech(answer: str) -> None:
-    """Raises InvalidReply for an answer that holds a list, numbered or bulleted, or speaks of itself as an AI."""
+    """Raises InvalidReply for an answer that lists, by numbers, bullets or words (首先 … 其次), or speaks as an AI."""
     for kind in sorted(kinds(answer) & _NOT_SAID.keys()):
         raise InvalidReply(*_NOT_SAID[kind])

@@ -36,9 +36,18 @@ def n_letters(quoted: str) -> int:
 
 def stands_in(quoted: str, texts: Iterable[str], *, exactly: bool = False) -> bool:
     """Whether one of the texts has a quotation: `exactly`, character by character; else as a reader has it, whatever
-    the width, the marks and the script, and with anything between the parts that an ellipsis joins.
+    the width, the marks and the script, and with anything between the parts that an ellipsis joins, in their order.
     """
     if exactly:
         return any(quoted in text for text in texts)
     parts = [key_of(part, "script") for part in _LEFT_OUT.split(quoted)]
-    return any(all(part in key for part in parts) for key in (key_of(text, "script") for text in texts))
+    return any(_in_order(parts, key_of(text, "script")) for text in texts)
+
+
+def _in_order(parts: Iterable[str], text: str) -> bool:
+    ends = 0
+    for part in parts:
+        if (begins := text.find(part, ends)) < 0:
+            return False
+        ends = begins + len(part)
+    return True

@@ -55,6 +55,8 @@ def test_an_answer_is_talk_by_somebody():
         ("可以这样：\n1. 早点睡\n2. 少喝咖啡", "form:list"),
         ("两件事：1、早点睡；2、少喝咖啡。", "form:list"),
         ("- an earlier night\n- less coffee", "form:list"),
+        ("首先，早点睡。其次，少喝咖啡。最后，出去走走。", "form:list"),
+        ("第一，早点睡；第二，少喝咖啡。", "form:list"),
         ("先早点睡，再少喝点咖啡，第一天会难一点，第二天就好些。", None),
         ("It was 1.5 hours, and first of all you slept.", None),
         ("作为一个AI，我没法替你拿主意。", "artefact:ai"),
