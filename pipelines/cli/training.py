@@ -12,9 +12,6 @@ from pipelines.cli import terminal
 from pipelines.cli.app import app
 from pipelines.settings import home
 
-# The figure that says how a run of training went, by the trainers' names (`pipelines.train.trainers`).
-_FIGURES = {"critic/score/mean": "mean reward", "train/loss": "loss"}
-
 
 @app.command()
 def train(
@@ -44,7 +41,7 @@ def train(
     from pipelines.train.lengths import require_batch
     from pipelines.train.prepare import prepare
     from pipelines.train.recipe import PRESETS, load_recipe, parse_settings
-    from pipelines.train.trainers import describe_step, find_differences
+    from pipelines.train.trainers import describe_course, describe_step, find_differences
 
     if preset not in PRESETS:
         raise UnknownName("preset", preset, PRESETS)
@@ -63,6 +60,8 @@ def train(
         rewards=load(home()).rewards,
         settings=parse_settings(settings or []),
     )
+    if preset == "cpu_smoke":
+        terminal.line(f"cpu_smoke: {run.trainer.smoke}")
     if dry_run:
         run.check()
         with terminal.working("composing the configuration"):
@@ -88,10 +87,8 @@ def train(
     except TrainingFailed:
         _show_outcome(run.folder)
         raise
-    shown = run.trainer.shown
-    figures = [metrics[shown] for _, metrics in sorted(run.metrics().items()) if shown in metrics]
-    if figures:
-        terminal.line(f"{_FIGURES[shown]} of a step: {figures[0]:.2f} at first, {figures[-1]:.2f} at last")
+    if course := describe_course(run.recipe.trainer, run.metrics()):
+        terminal.line(course)
     _show_outcome(run.folder)
     terminal.line(f"the model: {model}")
 

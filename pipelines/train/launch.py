@@ -22,12 +22,22 @@ from pipelines.judge import backend
 from pipelines.llm.profiles import profiles
 from pipelines.settings import AUTHOR_KEY, ROOT, load
 from pipelines.store.release_manifest import Release, text_only
+from pipelines.store.releases import Releases
 from pipelines.train import embedding, stopping
 from pipelines.train.compose import run_module
 from pipelines.train.lengths import Count, check_counts
 from pipelines.train.options import check_options
 from pipelines.train.processes import Locks, at_work, follow_metrics, last_words, running
-from pipelines.train.recipe import Ablation, Overrides, Preset, Recipe, Service, as_arguments
+from pipelines.train.recipe import (
+    Ablation,
+    Overrides,
+    Preset,
+    Recipe,
+    Service,
+    as_arguments,
+    load_recipe,
+    recipe_names,
+)
 from pipelines.train.rows import are_rewritten, count_rows, count_unreviewed, count_variants, variants_of, write_rows
 from pipelines.train.runs import (
     CACHE,
@@ -272,11 +282,20 @@ class Run:
             return
         tiny = "tiny_encoder" if self.recipe.trainer == "contrastive" else "tiny"
         options = [f"--form={self.recipe.form}"] if self.recipe.form else []
+        if tiny == "tiny":
+            options += [f"--read={path}" for path in self._read_by_policies()]
         train = [str(path) for path in self.files["train"]]
         staged = start.with_name(".start.part")
         shutil.rmtree(staged, ignore_errors=True)
         self._run([f"pipelines.train.{tiny}", str(staged), *train, *options], "log-start.txt", "the start", locks)
         staged.replace(start)
+
+    def _read_by_policies(self) -> list[Path]:
+        """The prompts of the policies that may start from it, in the release that it trains on."""
+        sets = {one.rows for one in map(load_recipe, recipe_names()) if self.recipe.name in one.starts}
+        shards = [shard for name in sorted(sets) for shard in self.release.configs.get(name, ())]
+        folder = Releases(self.home).folder(self.release.name)
+        return [folder / shard.path for shard in shards if shard.split == "train"]
 
     def _merge(self, target: Path, locks: Locks) -> None:
         staged = target.with_name(f".{MODEL}.part")

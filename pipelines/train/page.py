@@ -17,10 +17,10 @@ from pipelines.core.plotting import png
 from pipelines.store.store import Store, Version
 from pipelines.train.alarms import Alarm, Curve, curve_of, find_alarms, mean_terms
 from pipelines.train.processes import no_erasure
-from pipelines.train.recipe import load_recipe
+from pipelines.train.recipe import Recipe, load_recipe
 from pipelines.train.rollouts import TABLE, write_rollouts
 from pipelines.train.runs import MODEL, PAGE, Metrics, describe_rows, read_metrics, read_note
-from pipelines.train.trainers import run_differences
+from pipelines.train.trainers import TRAINERS, describe_course, run_differences
 from schemas.training import Rollouts
 
 if TYPE_CHECKING:
@@ -65,15 +65,17 @@ def write_page(run: Path, rollouts: pl.DataFrame, alarms: list[Alarm]) -> Path:
     """Write the page of a run into its folder; where it is."""
     from jinja2 import Environment, StrictUndefined
 
-    metrics = read_metrics(run)
+    metrics, note = read_metrics(run), read_note(run)
+    recipe = load_recipe(note["recipe"])
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     names = [name for names in _METRICS.values() for name in names if curve_of(metrics, name)]
     html = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
         name=run.name,
         ended=(run / MODEL).is_dir(),
         steps=max(metrics, default=0),
+        course=describe_course(recipe.trainer, metrics),
         alarms=alarms,
-        made_of=_made_of(read_note(run)),
+        made_of=_made_of(note, recipe),
         rows=describe_rows(run),
         differences=run_differences(run),
         curves=[(title, _picture(title, curves)) for title, curves in all_curves(metrics, mean_terms(rollouts))],
@@ -112,13 +114,14 @@ def _picture(title: str, curves: Mapping[str, Curve]) -> str:
     return base64.b64encode(picture).decode()
 
 
-def _made_of(note: Mapping[str, Any]) -> dict[str, str]:
+def _made_of(note: Mapping[str, Any], recipe: Recipe) -> dict[str, str]:
     release = note["release"]
     judge = note.get("judge")
+    smoke = f": {TRAINERS[recipe.trainer].smoke}" if note["preset"] == "cpu_smoke" else ""
     return {
-        "recipe": f"{note['recipe']} ({load_recipe(note['recipe']).about})",
+        "recipe": f"{recipe.name} ({recipe.about})",
         "ablation": note.get("ablation") or "the paper's own set-up",
-        "preset": note["preset"],
+        "preset": note["preset"] + smoke,
         "release": f"{release['name']}, content {release['content']}",
         "judge": ", ".join(f"{name} {value}" for name, value in judge.items()) if judge else "none",
         "encoder": note.get("encoder") or "none",

@@ -1,10 +1,11 @@
 """A tiny Qwen3, for `cpu_smoke`, that writes a format badly, or has learnt nothing. Runs in `.venv-train`.
 
-    python -m pipelines.train.tiny FOLDER ROWS.parquet… [--form ecot|coe|cer] [--epochs N] [--batch N]
+    python -m pipelines.train.tiny FOLDER ROWS.parquet… [--form ecot|coe|cer] [--epochs N] [--batch N] [--read FILE]…
 
-Its tokenizer is trained on the texts that it will see. The tags are single tokens, but no special ones: those vanish
-when a text is decoded, and with them the reward. With a form, a short warm start teaches it what an answer in that
-format looks like, mostly spoiled, so that there is something left to learn; the texts are clauses of ours in `CLAUSES`.
+Its tokenizer is trained on the texts that it will see, and on what a policy that starts from it will read (`--read`).
+The tags are single tokens, but no special ones: those vanish when a text is decoded, and with them the reward. With a
+form, a short warm start teaches it what an answer in that format looks like, mostly spoiled, so that there is something
+left to learn; the texts are clauses of ours in `CLAUSES`.
 """
 
 import argparse
@@ -187,21 +188,28 @@ def _loss(model: Any, prompt: list[int], answers: Sequence[list[int]], pad: int)
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
 
 
-def main() -> None:
-    """Entry point: makes a model for the prompts, or the messages, in files of a release."""
-    import pyarrow as pa
+def _chats(paths: Iterable[Path]) -> list[Messages]:
+    """The prompts, or the messages, in files of a release."""
     import pyarrow.parquet as pq
 
+    tables = map(pq.read_table, paths)
+    return [
+        chat for one in tables for chat in one["prompt" if "prompt" in one.column_names else "messages"].to_pylist()
+    ]
+
+
+def main() -> None:
+    """Entry point: makes a model for the chats in files of a release."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("rows", type=Path, nargs="+")
     parser.add_argument("--form", choices=sorted(CLAUSES))
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--read", type=Path, action="append", default=[])
     args = parser.parse_args()
-    table = pa.concat_tables([pq.read_table(path) for path in args.rows])
-    chats: list[Messages] = table["prompt" if "prompt" in table.column_names else "messages"].to_pylist()
-    texts = [message["content"] for chat in chats for message in chat]
+    chats = _chats(args.rows)
+    texts = [message["content"] for chat in chats + _chats(args.read) for message in chat]
     ours = [clause for clauses in CLAUSES.get(args.form, {}).values() for clause in clauses] * 20
     tokens = make_tokenizer([*texts, *ours, "system\n", "user\n", "assistant\n", "<think>\n\n</think>\n\n"])
     model = _make_model(tokens)

@@ -43,6 +43,7 @@ class Trainer(NamedTuple):
     figure: Figure
     validated: str
     validation_figure: Figure
+    smoke: str
     config: Literal["ppo_trainer", "sft_trainer_engine"] | None
     weights: str = ""
 
@@ -64,6 +65,7 @@ TRAINERS: dict[TrainerName, Trainer] = {
         figure="reward",
         validated=_VALIDATED_REWARD,
         validation_figure="reward",
+        smoke="a tiny model that writes the form badly learns to write it, and the reward rises; it learns no empathy",
         config="ppo_trainer",
         weights="actor",
     ),
@@ -77,6 +79,7 @@ TRAINERS: dict[TrainerName, Trainer] = {
         figure="loss",
         validated="val/loss",
         validation_figure="loss",
+        smoke="the loss of a tiny model on what it imitates falls; it writes nothing, and so has no reward",
         config="sft_trainer_engine",
     ),
     "contrastive": Trainer(
@@ -89,6 +92,7 @@ TRAINERS: dict[TrainerName, Trainer] = {
         figure="loss",
         validated="validation/balanced_accuracy",
         validation_figure="balanced accuracy",
+        smoke="the loss of a tiny encoder falls; what it has learnt of few texts, and its T, say nothing",
         config=None,
     ),
 }
@@ -114,6 +118,14 @@ def describe_step(step: int, steps: int | None, metrics: Mapping[str, float]) ->
     figures += [f"validation {value:.3g}" for key, value in metrics.items() if re.fullmatch(_VALIDATED_REWARD, key)]
     of = "" if steps is None else f" of {steps:,}"
     return f"step {step:,}{of}: " + ", ".join(figures)
+
+
+def describe_course(trainer: TrainerName, metrics: Mapping[int, Metrics]) -> str:
+    """How a run went, in a line: the figure of its first step and of its last; empty before there is one."""
+    of = TRAINERS[trainer]
+    figures = [metrics[step][of.shown] for step in sorted(metrics) if of.shown in metrics[step]]
+    name = "mean reward" if of.figure == "reward" else of.figure
+    return f"{name} of a step: {figures[0]:.2f} at first, {figures[-1]:.2f} at last" if figures else ""
 
 
 def folder_settings(trainer: TrainerName, run: Path, rollouts: Path) -> Overrides:

@@ -25,7 +25,7 @@ from pipelines.train.launch import Run
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import load_recipe
 from pipelines.train.runs import ROLLOUTS, SCORED, describe_rows
-from pipelines.train.trainers import last_step
+from pipelines.train.trainers import TRAINERS, last_step
 
 NAME, RECIPE, STEPS, SAVED = "smoke", "mindchat_ecot", 16, 6
 SET = {"trainer.total_training_steps": STEPS, "trainer.save_freq": SAVED, "trainer.test_freq": STEPS}
@@ -107,7 +107,7 @@ def test_the_run_goes_on_from_its_last_checkpoint(home: Path, stopped: SimpleNam
 def test_a_run_shows_its_rows_before_its_first_step_and_its_reward_at_the_end(ended: str, home: Path):
     [rows] = re.findall(r"^text only: .*\nprompts of train: .*\nprompts of validation: .*$", ended, re.MULTILINE)
     assert rows.splitlines() == describe_rows(run_of(home).folder)
-    assert ended.index(rows) < ended.index("\nstep ")
+    assert ended.index(TRAINERS["grpo"].smoke) < ended.index(rows) < ended.index("\nstep ")
     metrics = run_of(home).metrics()
     first, last = (metrics[step]["critic/score/mean"] for step in (1, STEPS))
     assert f"mean reward of a step: {first:.2f} at first, {last:.2f} at last" in ended

@@ -12,6 +12,7 @@ from rollout_lines import BY_VARIANT, ROWS, run_of, scored_line, step_line, tabl
 from pipelines.store import Store
 from pipelines.train.alarms import Alarm
 from pipelines.train.page import report, write_page
+from pipelines.train.trainers import TRAINERS
 
 HOSTILE = "</pre><script>alert(1)</script><img src=https://example.com/x onerror=alert(2)> {{ 7 * 7 }} & \"'"
 METRICS = {
@@ -74,6 +75,8 @@ def test_it_shows_the_curves_there_are(page: Path):
 def test_it_shows_what_the_run_was_made_of_what_differs_from_the_paper_and_how_its_rows_are(page: Path):
     text = Parsed(page.read_text(encoding="utf-8")).text
     assert "MindChat-R0" in text
+    assert "Mean reward of a step: 0.10 at first, 1.00 at last." in text
+    assert TRAINERS["grpo"].smoke in text
     assert "v1, content c0ffee" in text
     assert re.search(r"actor_rollout_ref\.rollout\.n\s*4\s*8", text)
     assert all(line in text for line in (ROWS["text_only"], BY_VARIANT, *ROWS["lengths"]))
