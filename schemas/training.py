@@ -133,7 +133,9 @@ class ChatSet(Sample):
 class SftCoe(ChatSet):
     """E: the warm start on CoE chains. E's were reviewed by professionals; `reviewed` says whether a row's was."""
 
-    reviewed = dy.Bool(nullable=True, description="whether a professional has reviewed the chain; null: nobody has")
+    reviewed = dy.Bool(
+        nullable=True, description="whether a professional has reviewed the chain; null: made before this was noted"
+    )
 
 
 class SftCer(ChatSet):

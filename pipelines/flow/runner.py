@@ -125,9 +125,21 @@ class Runner:
         return Status(True, waits, self._damage(stage) if waits is None else ())
 
     def is_stale(self, stage: Stage) -> bool:
-        """Whether a run of the stage could change anything: a parent, the code, or a setting is another, a file is
-        damaged, its columns are those of an older gongqing, or a question got no answer the last time or was too dear
-        for the budget. What waits for a model is as it was.
+        """Whether a run of the stage could change anything: it is outdated, or has open questions."""
+        return self.is_outdated(stage) or self.open_questions(stage) > 0
+
+    def open_questions(self, stage: Stage) -> int:
+        """How many rows of the stage's current tables lack an answer that the next run would ask for: there was none
+        the last time, or the budget did not reach so far. None of what waits for a model.
+        """
+        if not stage.asks or self.waits_for_model(stage):
+            return 0
+        made = [self.store.version(table) for table in stage.tables if self.store.pointer(table) is not None]
+        return sum(version.manifest.dropped_for(*ASKED_AGAIN) for version in made)
+
+    def is_outdated(self, stage: Stage) -> bool:
+        """Whether a parent, the code, or a setting is another, a file is damaged, or its columns are those of an older
+        gongqing. What waits for a model is as it was.
         """
         if self.waits_for_model(stage):
             return False
@@ -151,7 +163,7 @@ class Runner:
             self.store.require_todays(version)
         except (DamagedVersion, OlderSchema):
             return True
-        return bool(stage.asks and version.manifest.dropped_for(*ASKED_AGAIN))
+        return False
 
     def _damage(self, stage: Stage) -> tuple[str, ...]:
         """What is wrong with the current versions of a stage's tables, in words; nothing where they are whole."""

@@ -37,16 +37,23 @@ def release(home: Path, name: str, *, allow: Collection[str] = (), strict: bool 
 
 
 def _stale(store: Store, settings: Settings) -> list[Finding]:
-    """The tables that a refresh would make again, but for those that were never made: their sets are left out."""
+    """The tables that a refresh would make again, but for those that were never made: their sets are left out. One that
+    only lacks answers is released with what was paid for, and a warning.
+    """
     runner = Runner(store, settings)
-    tables = [
-        table
-        for stage in STAGES
-        if any(store.version_ids(table) for table in stage.tables) and runner.is_stale(stage)
-        for table in stage.tables
-    ]
-    what = f"tables are not up to date: {', '.join(tables)}"
-    return [finding("stale", what, "gongqing refresh", tables)] if tables else []
+    made = [stage for stage in STAGES if any(map(store.version_ids, stage.tables))]
+    outdated = [stage for stage in made if runner.is_outdated(stage)]
+    tables = [table for stage in outdated for table in stage.tables]
+    lacking = {stage.name: rows for stage in made if stage not in outdated and (rows := runner.open_questions(stage))}
+    listed = []
+    if tables:
+        what = f"tables are not up to date: {', '.join(tables)}"
+        listed.append(finding("stale", what, "gongqing refresh", tables))
+    if lacking:
+        what = f"rows lack answers: {', '.join(f'{name} {rows:,}' for name, rows in lacking.items())}"
+        hint = "a refresh with a greater --budget asks for them; [annotate.sizes] and [rewrite.sizes] ask about fewer"
+        listed.append(finding("unanswered", what, hint, lacking, severity="warn"))
+    return listed
 
 
 def releases_to_give(home: Path) -> Releases:

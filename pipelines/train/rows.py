@@ -49,8 +49,8 @@ def count_unreviewed(paths: Sequence[Path]) -> int:
 
     unreviewed = 0
     for path in paths:
-        told = "reviewed" in pq.read_schema(path).names
-        reviewed = pq.read_table(path, columns=["reviewed"])["reviewed"].to_pylist() if told else []
+        noted = "reviewed" in pq.read_schema(path).names
+        reviewed = pq.read_table(path, columns=["reviewed"])["reviewed"].to_pylist() if noted else []
         unreviewed += pq.read_metadata(path).num_rows - reviewed.count(True)
     return unreviewed
 

@@ -12,15 +12,19 @@ from planted_home import of_split, planted_home, say
 
 from pipelines.core.files import held
 from pipelines.errors import Busy, ReleaseRefused, RequestError, UnknownName
+from pipelines.flow.runner import parents_of
+from pipelines.flow.stages import STAGES
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Answer, Call
 from pipelines.llm.money import Usage
+from pipelines.llm.questions import NOT_ASKED_YET
 from pipelines.operations.release import release
 from pipelines.release.checks.leaks import LEAKS
 from pipelines.settings import Crawl, Sampling, Settings
 from pipelines.store import Store
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
+from schemas.dropped import drops
 
 PHONE = "13912345678"
 
@@ -174,6 +178,25 @@ def test_nothing_is_released_while_a_table_is_stale_or_a_refresh_at_work(clean_h
     assert refusals == [("stale", ["sampled_rewrites", "sampled_turns"])]
     with held(clean_home / "refresh.lock"), pytest.raises(Busy):
         release(clean_home, "v2", settings=Settings())
+
+
+def test_what_a_budget_paid_for_is_released_with_a_warning_and_the_rest_is_counted(sample_home, tmp_path):
+    home = planted_home(sample_home, tmp_path / "home")
+    store = Store(home / "data")
+    version, rows = store.version("ecot_chains"), store.read("ecot_chains").collect()
+    dropped = store.read_dropped("ecot_chains").collect()
+    run, reason = version.manifest.runs[-1], pl.lit(NOT_ASKED_YET)
+    lost = drops(rows.head(2), "ecot_chains", "post", "post_id", reason, pl.lit("the budget was used up"))
+    known = {
+        "parents": parents_of(next(one for one in STAGES if one.name == "ecot_chains"), store),
+        "code": run.code,
+        "settings": run.settings,
+    }
+    store.write("ecot_chains", rows.slice(2), pl.concat([dropped, lost]), **known)
+    made = release(home, "v1", settings=Settings())
+    assert [(one.severity, one.what) for one in made.findings if one.check == "unanswered"] == [
+        ("warn", "rows lack answers: ecot_chains 2")
+    ]
 
 
 def test_a_name_that_holds_something_else_and_a_damaged_table_are_refused(sample_home, tmp_path):
