@@ -17,6 +17,7 @@ from pipelines.ingest.rows import Rows
 from pipelines.store.reconciliation import Reconciliation, count, require_balance
 from schemas.table import Dropped
 
+_BINARY = (".parquet", ".xlsx")
 _SOURCE = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 # The keys by which records of JSON are known, for the message when somebody names the wrong set; the first that fits.
 _KEYS = {
@@ -39,7 +40,7 @@ class Imported:
     kept: pl.DataFrame  # `schemas.posts.ImportedPosts` or `schemas.dialogues.ImportedDialogues`
     dropped: pl.DataFrame  # `schemas.table.Dropped`, in the units record and answer
     unknown_strategies: dict[str, int]  # names in the rows kept that the cross-walk lacks, and how often each occurs
-    encoding: str  # the encodings of the files, or parquet
+    encoding: str  # the encodings of the files, or parquet, or xlsx
     n_records: int  # those kept, and those dropped
     n_answers: int  # with posts kept and dropped
     notes: dict[str, int]  # what was done to the rows kept: turns joined, empty utterances left out …
@@ -134,8 +135,8 @@ def _sources(data_set: DataSet, path: Path) -> Iterator[Source | Broken]:
     """The files with their texts. One that is a record by itself and cannot be read is Broken, unless it is all."""
     alone = path.is_file() and not path.name.lower().endswith(ARCHIVES)
     for name, data in members(path, data_set.suffixes):
-        if name.lower().endswith(".parquet"):
-            yield Source(name, data, "", "parquet")
+        if name.lower().endswith(_BINARY):
+            yield Source(name, data, "", name.lower().rpartition(".")[2])
             continue
         try:
             text, encoding = decode(data, where=path if alone else f"{path}: {name}", stated=data_set.encoding)

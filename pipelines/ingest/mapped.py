@@ -1,4 +1,4 @@
-"""Any JSON, JSON lines, CSV or Parquet file, read by a mapping file."""
+"""Any JSON, JSON lines, CSV or Parquet file, or spreadsheet, read by a mapping file."""
 
 import io
 import re
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator
 
 from pipelines.errors import UnreadableFile
-from pipelines.ingest import jsons
+from pipelines.ingest import jsons, sheets
 from pipelines.ingest.delimited import Delimited
 from pipelines.ingest.files import require_size
 from pipelines.ingest.forms import (
@@ -30,7 +30,7 @@ from pipelines.ingest.forms import (
 from pipelines.ingest.mapping import Answers, Mapping, Turns
 from pipelines.ingest.records import Answer, Broken, DataSet, Dialogue, Media, Origin, Post, Record, Source, Utterance
 
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".xlsx")
 
 _FLAGS = dict.fromkeys(("true", "1", "yes", "是"), True) | dict.fromkeys(("false", "0", "no", "否"), False)
 _BYTES_OF_A_CELL = 16  # of a string, in memory
@@ -106,8 +106,8 @@ def data_set(mapping: Mapping) -> DataSet:
         name="mapped",
         title=mapping.title,
         table=f"imported_{mapping.kind}",
-        about="JSON, JSON lines, CSV or Parquet, by a mapping file",
-        read=partial(_read, convert=partial(_post if mapping.kind == "posts" else _dialogue, mapping)),
+        about="JSON, JSON lines, CSV, Parquet or a spreadsheet, by a mapping file",
+        read=partial(_read, mapping.sheet, convert=partial(_post if mapping.kind == "posts" else _dialogue, mapping)),
         licence=mapping.licence,
         consent=mapping.consent,
         origin=Origin(origin, origin) if isinstance(origin, str) else Origin(origin.seeker, origin.supporter),
@@ -221,11 +221,16 @@ def _values(record: dict[str, Any], paths: dict[str, str], place: str) -> dict[s
     return values
 
 
-def _read(source: Source, convert: Callable[[str, dict[str, Any]], Record]) -> Iterator[Record | Broken]:
+def _read(
+    sheet: str | None, source: Source, convert: Callable[[str, dict[str, Any]], Record]
+) -> Iterator[Record | Broken]:
     name = source.name.lower()
     if name.endswith((".csv", ".tsv")):
         for row in Delimited(source, delimiter="\t" if name.endswith(".tsv") else ",").rows():
             yield row if isinstance(row, Broken) else jsons.converted(row.where, row.values, convert)
+    elif name.endswith(".xlsx"):
+        for cells in sheets.rows(source, sheet):
+            yield cells if isinstance(cells, Broken) else jsons.converted(cells.where, cells.values, convert)
     elif name.endswith(".parquet"):
         for i, value in enumerate(_parquet(source)):
             yield jsons.converted(f"{source.name}[{i}]", value, convert)
@@ -262,8 +267,8 @@ _PARTS = ("year", "month", "day", "minute", "second")
 def read_time(value: object, zone: tzinfo, path: str) -> tuple[datetime, str]:
     """The instant (UTC) and its precision, one of `schemas.labels.PRECISIONS`; `zone` is that of a time without one.
 
-    Read are texts (``2025-03-04 21:15``, ISO 8601, or its first parts alone) and, from Parquet, dates and datetimes;
-    raises Unfit for anything else in the field `path`.
+    Read are texts (``2025-03-04 21:15``, ISO 8601, or its first parts alone), and dates and datetimes of Parquet and of
+    sheets; raises Unfit for anything else in the field `path`.
     """
     if isinstance(value, datetime):
         return _utc(value, zone), "second"

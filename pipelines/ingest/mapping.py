@@ -109,6 +109,7 @@ class Mapping(_Section):
     origin: ORIGIN | Sides = "unknown"
     lineage: tuple[str, ...] = ()
     encoding: str | None = None
+    sheet: str | None = None  # of a spreadsheet; without a name its first
     timezone: ZoneInfo = ZoneInfo("Asia/Shanghai")  # of times without one
     columns: Columns = Columns()
     answers: Answers | None = None

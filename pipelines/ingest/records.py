@@ -13,7 +13,7 @@ BY_MAPPING = "by mapping"
 
 
 class Source(NamedTuple):
-    """One file: its name within the import, and its content: `data` of a Parquet file, `text` of any other."""
+    """One file: its name within the import, and its content: `data` of Parquet and of a spreadsheet, or `text`."""
 
     name: str
     data: bytes
