@@ -17,7 +17,7 @@ from crawlers.html import Node
 
 UNREAD = "unread-text"  # an element of ours in the place of a text that can not be closed
 
-_DEEPEST = html.DEEPEST // 2  # in one text; the page around it has elements of its own
+_DEEPEST = html.DEEPEST // 2  # in one text; the page around it has some, too
 _MOST = 100_000  # tags of one answer: beyond them its end is not looked for
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/<>]*)(?:[\s/][^<>]*)?>")
 _SPACE = re.compile(r"\s*")

@@ -139,7 +139,7 @@ def _failed(job: Job, exit_code: int | None) -> CrawlFailed | RequestError:
         return kind(
             f"the crawl of {job.source} could not begin, nothing was crawled: {refused['what']}",
             where=refused.get("where") or job.folder,
-            hint=refused.get("hint") or "mend what it names, then start the crawl anew",
+            hint=refused.get("hint") or "mend what it names, then start the crawl again",
         )
     if not stopped:
         end = f"exit code {exit_code}" if exit_code is None or exit_code >= 0 else f"signal {-exit_code}"

@@ -57,7 +57,7 @@ def rows(source: Source, sheet: str | None) -> Iterator[SheetRow | Broken]:
         raise UnreadableFile(
             "the file is no spreadsheet of the form .xlsx, or is damaged",
             where=source.name,
-            hint="save it as .xlsx, without a password" if locked else "open it, and save it anew as .xlsx",
+            hint="save it as .xlsx, without a password" if locked else "open it, and save it as .xlsx again",
         ) from error
 
 

@@ -145,7 +145,10 @@ def test_what_is_absurdly_large_once_unpacked_is_refused_before_it_is_unpacked(
 
 def test_an_older_or_a_locked_file_says_how_to_save_it(tmp_path: Path) -> None:
     (tmp_path / "map.toml").write_text(MAPPING, encoding="utf-8")
-    for data, hint in ((b"\xd0\xcf\x11\xe0" + bytes(600), "without a password"), (b"PK\x03\x04 half", "save it anew")):
+    for data, hint in (
+        (b"\xd0\xcf\x11\xe0" + bytes(600), "without a password"),
+        (b"PK\x03\x04 half", "save it as .xlsx again"),
+    ):
         (tmp_path / "set.xlsx").write_bytes(data)
         with pytest.raises(UnreadableFile) as refused:
             read("mapped", tmp_path / "set.xlsx", mapping=tmp_path / "map.toml")
