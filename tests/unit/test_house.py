@@ -38,6 +38,13 @@ def test_the_benchmarks_name_nothing_that_is_gone():
         importlib.import_module(path.removesuffix(".py").replace("/", "."))
 
 
+def test_no_two_modules_of_tests_have_one_name():
+    """pytest would collect the first of them alone, and fail for the second."""
+    names = [Path(path).name for path in SOURCES if re.fullmatch(r"tests/.*/test_\w+\.py", path)]
+    assert len(names) > 200
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []
+
+
 def test_no_postponed_annotations_in_defs():
     """`from __future__ import annotations` breaks Dagster's config there (spec/dagster.md)."""
     looked = {path: (ROOT / path).read_text(encoding="utf-8") for path in SOURCES if path.startswith("pipelines/defs/")}
