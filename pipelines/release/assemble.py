@@ -146,7 +146,7 @@ def _checked(
             rows = left_out(released, left, leak.check)
             mended.append(_mended(leak, sum(one.count for one in rows), len(set(leak.origins) - origins)))
             released, gone, origins = left, [*gone, *rows], origins.union(leak.origins)
-        _require_few(name, whole, origins, mended)
+        require_few(name, whole, origins, gone, mended)
         listed = findings(released)
 
 
@@ -170,13 +170,19 @@ def left_out(whole: Released, left: Released, check: str) -> list[LeftOut]:
     return [LeftOut(config=config, check=check, count=len(rows), row_ids=rows) for config, rows in gone.items() if rows]
 
 
-def _require_few(name: str, whole: Released, origins: Collection[str], mended: Sequence[Finding]) -> None:
-    """Raises ReleaseRefused where more posts and dialogues would be left out than the settings allow."""
+def require_few(
+    name: str, whole: Released, origins: Collection[str], gone: Sequence[LeftOut], mended: Sequence[Finding]
+) -> None:
+    """Raises ReleaseRefused where a greater share would be left out than the settings allow, of posts and dialogues or
+    of rows: one dialogue may be in many rows, those that were rewritten to its persona among them.
+    """
     share, total = whole.settings.release.left_out, whole.rows["origin"].n_unique()
-    if len(origins) > share * total:
+    rows = sum(one.count for one in gone)
+    if len(origins) > share * total or rows > share * whole.rows.height:
         hint = (
-            f"these are {len(origins):,} of {total:,} posts and dialogues, more than the setting release.left_out "
-            f"({share}): was an older version promoted (gongqing refresh), or a set made from another?"
+            f"these are {len(origins):,} of {total:,} posts and dialogues, and {rows:,} of {whole.rows.height:,} rows: "
+            f"more than the setting release.left_out ({share}). Was an older version promoted (gongqing refresh), or a "
+            "set made from another?"
         )
         raise ReleaseRefused(name, [one.model_copy(update={"severity": "refuse", "hint": hint}) for one in mended])
 

@@ -18,6 +18,8 @@ variants = ["D", "R", "P"]
 variants = ["none", "D", "R", "P"]
 [annotate]
 human_answers = false
+[release]
+left_out = 0.1
 """
 LABELLED = Settings(**tomllib.loads(LABELLED_TOML))
 

@@ -1,6 +1,7 @@
 """Two splits that tell the same: the side that trains is left out, with all that was made from it, and listed."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from pipelines.errors import ReleaseRefused, RequestError
 from pipelines.operations.erase.erasing import erase
 from pipelines.operations.erase.survey import Request
 from pipelines.operations.release import export, release
+from pipelines.release.assemble import left_out, require_few
 from pipelines.release.changes import changes
 from pipelines.release.checks.leaks import LEAKS, near_duplicates, text_reuse
-from pipelines.release.checks.released import CONFIGS, Released, pinned
+from pipelines.release.checks.released import CONFIGS, Released, finding, pinned
 from pipelines.release.publish.jsonl import export_jsonl
 from pipelines.settings import Release as Allowed
 from pipelines.settings import Settings
@@ -127,7 +129,9 @@ def test_the_same_home_gives_the_same_release_and_strict_or_a_smaller_share_none
         release(home, "v2", settings=Settings())
     refusals = [one for one in many.value.findings if one.severity == "refuse"]
     assert {one.check for one in refusals} == set(LEAKS)
-    assert all("these are 2 of 155 posts and dialogues" in one.hint for one in refusals)
+    rows, left = sum(map(made.rows, made.configs)), sum(one.count for one in made.left_out)
+    counts = f"these are 2 of 155 posts and dialogues, and {left} of {rows + left} rows"
+    assert all(counts in one.hint for one in refusals)
     assert Releases(home).names() == names
 
 
@@ -148,6 +152,25 @@ def test_no_exporter_writes_them_and_the_checks_find_no_leak_in_what_it_wrote(le
     for written in (*(tmp_path / "out").rglob("*.*"), *(tmp_path / "jsonl").rglob("*.jsonl")):
         content = written.read_bytes()
         assert not [row for row in leaks.ids.values() if row.encode() in content], written
+
+
+def test_one_dialogue_that_is_in_many_rows_is_refused_by_their_share(labelled_store):
+    """It is less than 1 % of the posts and dialogues: rewrites of others to its persona go with it."""
+    whole = Released(Path(), labelled_store, pinned(labelled_store)[0], Settings())
+    pools = labelled_store.read("rewritten_rounds").collect()
+    drawn = pools["persona_id"].drop_nulls().str.extract("^([^/#~]+)").value_counts(sort=True)["persona_id"][0]
+    left = whole.without([drawn])
+    gone = left_out(whole, left, "near_duplicates")
+    of_others = [row for one in gone for row in one.row_ids if not row.startswith(drawn)]
+    assert of_others
+    assert all("~P" in row for row in of_others)
+    total, rows = whole.rows["origin"].n_unique(), sum(one.count for one in gone)
+    share = (1 / total + rows / whole.rows.height) / 2
+    assert 1 / total < share < rows / whole.rows.height
+    bound = replace(whole, settings=Settings(release=Allowed(left_out=share)))
+    with pytest.raises(ReleaseRefused):
+        require_few("v1", bound, [drawn], gone, [finding("near_duplicates", "pairs", "hint", [drawn])])
+    require_few("v1", bound, [drawn], gone[:0], [])
 
 
 def test_what_is_left_out_is_erased_like_anything_else(sample_home, leaking, tmp_path):
