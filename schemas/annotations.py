@@ -42,6 +42,7 @@ class Emotions(LlmMade):
     row_id = dy.String(primary_key=True, description="a post or an answer")
     unit = one_of(("post", "answer"), description="which of the two")
     emotion = one_of(labels.EMOTIONS.en, description="that prevails; of an answer, that it meets or conveys")
+    intensity = dy.Int8(nullable=True, min=1, max=5, description="how strong, 1–5; null where it was not asked for")
     why = dy.String(description="the grounds, in a sentence or two", metadata=PRIVATE)
 
 

@@ -164,6 +164,9 @@ class RmTriplets(Sample):
     positive_role = one_of(labels.AUTHOR_ROLES, description="who wrote it: professional, member or unknown")
     negative = dy.String(description="an answer that should score lower", metadata=PRIVATE)
     negative_ids = dy.List(dy.String(), min_length=1, description="the answers that it is of: `generic` has several")
+    same_topic = dy.Bool(
+        nullable=True, description="whether the negative answers a question of the same topic; null where not known"
+    )
 
 
 class Rollouts(Table):

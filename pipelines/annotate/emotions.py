@@ -1,9 +1,12 @@
-"""`emotions`: the emotion that prevails in a post, and that an answer meets or conveys (E's mismatched negatives)."""
+"""`emotions`: the emotion that prevails in a post, or that an answer meets or conveys, and how strong it is (E's
+negatives of mismatched emotion).
+"""
 
 from collections.abc import Sequence
 from typing import Annotated
 
 import polars as pl
+from pydantic import Field
 
 from pipelines.core.stage import stage
 from pipelines.llm.language import require_language
@@ -23,9 +26,10 @@ _EN = {label.zh: label.en for label in EMOTIONS.labels}
 
 
 class Emotion(Verdict):
-    """The emotion of a text, by its Chinese name."""
+    """The emotion of a text, by its Chinese name, and its intensity."""
 
     emotion: Annotated[str, one_of(*EMOTIONS.zh)]
+    intensity: Annotated[int, Field(ge=1, le=5)]
     why: Reason
 
 
@@ -62,7 +66,7 @@ def plan(unique_posts: pl.DataFrame, models: Sequence[str]) -> Plan:
             ask("answer", answer["answer_id"], answer["text"], (out[0], "of its post") if out else exclusion(answer))
 
     def keep(row_id: str, value: Emotion) -> Row:
-        return {"row_id": row_id, "unit": unit_of[row_id], "emotion": _EN[value.emotion], "why": value.why}
+        return value.model_dump() | {"row_id": row_id, "unit": unit_of[row_id], "emotion": _EN[value.emotion]}
 
     return planned(Emotions, STAGE, questions, lost, keep, unit_of, grounds="why", guard=personal_data)
 

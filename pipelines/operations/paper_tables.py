@@ -13,6 +13,7 @@ import polars as pl
 
 from pipelines.annotate.coherence import REMOVED
 from pipelines.release.publish.card import PaperTable
+from pipelines.split.eligible import with_topics
 from pipelines.store.store import Store, Version
 from pipelines.text import keys
 from pipelines.text.nearness import likeness
@@ -59,24 +60,6 @@ def dialogue_diversity(store: Store, version: Version) -> pl.DataFrame:
     source = version.manifest.runs[-1].parents["coherent_dialogues"]
     rewritten = store.read("rewritten_dialogues", version.version).collect()
     return diversity(store.read("coherent_dialogues", source).collect(), rewritten)
-
-
-def with_topics(posts: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `unique_posts`, with the topic and subtopic that `topics` gives where their source gives no topic of the
-    taxonomy.
-    """
-    judged = topics.select(post_id="row_id", judged="topic", narrower="subtopic")
-    listed = pl.col("topic").is_in(list(CATEGORY_OF))
-    with_narrower = pl.concat_list("subtopics", "narrower").list.unique(maintain_order=True)
-    added = pl.col("narrower").is_not_null() & ~listed.fill_null(value=False)
-    return (
-        posts.join(judged, on="post_id", how="left", maintain_order="left")
-        .with_columns(
-            topic=pl.coalesce(pl.when(listed).then("topic"), "judged", "topic"),
-            subtopics=pl.when(added).then(with_narrower).otherwise("subtopics"),
-        )
-        .drop("judged", "narrower")
-    )
 
 
 def c_agreement(candidates: pl.DataFrame, turns: pl.DataFrame, splits: pl.DataFrame) -> PaperTable:

@@ -1,4 +1,4 @@
-"""Which posts, rounds and answers may be part of a set that something learns from (DESIGN §2.8)."""
+"""Which posts, rounds and answers may be part of a set that something learns from (DESIGN §2.8), and of which topic."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -8,6 +8,7 @@ import polars as pl
 from pipelines.errors import RequestError
 from schemas.dropped import Lost, Row
 from schemas.ids import unit_interval
+from schemas.taxonomy import CATEGORY_OF
 
 Reason = tuple[str, str | None]
 
@@ -116,3 +117,21 @@ def draw_reference(post_id: str, answers: Sequence[Answer], seed: int = 0) -> Re
         return Reference("", None, None)
     answer = chosen[int(unit_interval(seed, "reference", post_id) * len(chosen))]
     return Reference(answer["text"], answer["answer_id"], 1 / len(chosen))
+
+
+def with_topics(posts: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `unique_posts`, with the topic and subtopic that `topics` gives where their source gives no topic of the
+    taxonomy.
+    """
+    judged = topics.select(post_id="row_id", judged="topic", narrower="subtopic")
+    listed = pl.col("topic").is_in(list(CATEGORY_OF))
+    with_narrower = pl.concat_list("subtopics", "narrower").list.unique(maintain_order=True)
+    added = pl.col("narrower").is_not_null() & ~listed.fill_null(value=False)
+    return (
+        posts.join(judged, on="post_id", how="left", maintain_order="left")
+        .with_columns(
+            topic=pl.coalesce(pl.when(listed).then("topic"), "judged", "topic"),
+            subtopics=pl.when(added).then(with_narrower).otherwise("subtopics"),
+        )
+        .drop("judged", "narrower")
+    )

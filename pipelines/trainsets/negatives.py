@@ -1,5 +1,9 @@
 """Answers that should score lower than a question's own, of E's three kinds (E eq. 5).
 
+E says "mismatched emotions" and no more. Ours: an answer to a question of the same topic whose seeker feels something
+else (`mismatched`): it fits the subject, and not the person. What an answer conveys is no measure: care and calm may
+both be right.
+
 A sentence is generic where answers to many questions of the train split hold it: 一切都会好起来的。 E gives no
 threshold: ours is a number of questions (groups that hang together count once) and a share: the larger counts.
 
@@ -9,8 +13,10 @@ answer moves the few draws that would have met it.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
 from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
@@ -18,9 +24,13 @@ import polars as pl
 
 from pipelines.settings import Training
 from pipelines.text import keys
+from pipelines.text.nearness import cosine, wording
 from schemas.ids import unit_interval
+from schemas.labels import SENTIMENT_OF
 
 Item = TypeVar("Item")
+# Of so many answers to questions of other topics the one whose question is nearest is taken; ours.
+_COMPARED = 50
 
 
 class Place(NamedTuple):
@@ -30,16 +40,45 @@ class Place(NamedTuple):
     lang: str
 
 
+class Felt(NamedTuple):
+    """What a seeker feels: a label of EMOTIONS, and how strongly, 1–5; None in rows of before that was asked."""
+
+    emotion: str
+    intensity: int | None
+
+
+def mismatched(one: Felt, other: Felt) -> bool:
+    """Whether two seekers feel differently: by the label and by the intensity. Where one of the intensities is not
+    known, by the label and its sentiment.
+    """
+    if one.intensity is None or other.intensity is None:
+        return SENTIMENT_OF[one.emotion] != SENTIMENT_OF[other.emotion]
+    return one.emotion != other.emotion and one.intensity != other.intensity
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is known of a question: its topic, what its seeker feels, and who judged that; None where nobody has."""
+
+    text: str
+    topic: str | None
+    felt: Felt | None
+    judged_by: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer that may be drawn. `sentiment`, and who judged it, is None where its emotion is not known."""
+    """An answer that may be drawn, and the question that it answers. `meets` is the emotion that it meets or conveys,
+    None where nobody has judged it.
+    """
 
     answer_id: str
     text: str
     role: str
     group_id: str
     cluster_id: str
-    sentiment: str | None
+    asked: Asked
+    meets: str | None
     judged_by: str | None
 
 
@@ -48,7 +87,7 @@ class Question:
     """A question with its answers, and the one that is the positive."""
 
     post_id: str
-    text: str
+    asked: Asked
     group_id: str
     place: Place
     answers: Sequence[Answer]
@@ -58,14 +97,22 @@ class Question:
         """Whether an answer is of another group, and none of the question's answers is nearly the same."""
         return answer.group_id != self.group_id and all(own.cluster_id != answer.cluster_id for own in self.answers)
 
+    def same_topic(self, answer: Answer) -> bool | None:
+        """Whether an answer is to a question of this one's topic; None where one of the two has no topic."""
+        topics = (self.asked.topic, answer.asked.topic)
+        return None if None in topics else topics[0] == topics[1]
+
 
 @dataclass(frozen=True, slots=True)
 class Negative:
-    """A negative: its text, the answers that it was taken from, and what judged them."""
+    """A negative: its text, the answers that it was taken from, what judged them, and whether it is an answer to a
+    question of the same topic; None where that is not known.
+    """
 
     text: str
     answer_ids: list[str]
     judged_by: frozenset[str] = frozenset()
+    same_topic: bool | None = None
 
 
 class Missing(NamedTuple):
@@ -90,14 +137,15 @@ class HashRing(Generic[Item]):
         self._places = [place for place, _, _ in placed]
         self._items = [item for _, _, item in placed]
 
-    def draw(self, start: float, fits: Callable[[Item], bool]) -> tuple[float, Item] | None:
-        """How far from `start` (0 … 1) onwards the first item is that fits, and the item; None where none does."""
+    def onwards(self, start: float) -> Iterator[tuple[float, Item]]:
+        """Every item, once, with how far it is from `start` (0 … 1) onwards, the nearest first."""
         first = bisect_left(self._places, start)
         for number in range(first, first + len(self._items)):
-            item = self._items[number % len(self._items)]
-            if fits(item):
-                return (self._places[number % len(self._items)] - start) % 1.0, item
-        return None
+            yield (self._places[number % len(self._items)] - start) % 1.0, self._items[number % len(self._items)]
+
+    def draw(self, start: float, fits: Callable[[Item], bool]) -> Item | None:
+        """The first item from `start` onwards that fits; None where none does."""
+        return next((item for _, item in self.onwards(start) if fits(item)), None)
 
 
 Draw = Callable[[Question], Negative | Missing]
@@ -106,9 +154,10 @@ Draw = Callable[[Question], Negative | Missing]
 def draws(questions: Sequence[Question], settings: Training, seed: int) -> dict[str, Draw]:
     """The functions that draw the negative of a question, by kind.
 
-    `mismatched_emotion`: an answer whose sentiment differs from the positive's. `generic`: put together from generic
-    sentences. `other_answer`: any. The answers are those of `questions`; a negative is never of the question's own
-    group. Missing are no_emotion (the positive's is not known), no_mismatch, few_generic and no_other_answer.
+    `mismatched_emotion`: an answer to a question of the same, else of the nearest topic, whose seeker feels something
+    else. `generic`: put together from generic sentences. `other_answer`: any. The answers are those of `questions`; a
+    negative is never of the question's own group. Missing are no_emotion (what the seeker feels is not known),
+    no_mismatch, few_generic and no_other_answer.
     """
     answers: dict[Place, list[Answer]] = defaultdict(list)
     for question in questions:
@@ -120,30 +169,56 @@ def draws(questions: Sequence[Question], settings: Training, seed: int) -> dict[
     }
 
 
+Rings = Mapping[Felt, HashRing[Answer]]
+
+
 def _mismatched(answers: dict[Place, list[Answer]], seed: int) -> Draw:
-    """A ring a sentiment: the nearest on the rings of the other ones is what one ring of all of them would give."""
-    rings = {
-        place: {
-            sentiment: _ring([one for one in here if one.sentiment == sentiment], seed, "mismatched_emotion")
-            for sentiment in sorted({one.sentiment for one in here if one.sentiment})
-        }
-        for place, here in answers.items()
-    }
+    """An answer to a question of the same topic whose seeker feels something else (`mismatched`), and that does not
+    meet the emotion of this one all the same. Where the topic has none, or is not known: of the first `_COMPARED` such
+    answers to any question, the one whose question is nearest by its wording (`nearness.cosine`).
+
+    A ring for every feeling, of each topic and of all: their items in order are those of one ring.
+    """
+    rings: dict[Place, dict[str | None, Rings]] = {}
+    for place, here in answers.items():
+        by_topic: dict[str | None, list[Answer]] = defaultdict(list)
+        for answer in here:
+            for topic in {answer.asked.topic, None}:  # None: of all
+                by_topic[topic].append(answer)
+        rings[place] = {topic: _by_feeling(some, seed) for topic, some in by_topic.items()}
 
     def draw(question: Question) -> Negative | Missing:
-        own = question.positive.sentiment
-        if own is None:
-            return Missing("no_emotion", "nobody has said what the positive conveys")
-        start = unit_interval(seed, "mismatched_emotion", question.post_id)
-        others = (ring for sentiment, ring in rings[question.place].items() if sentiment != own)
-        candidates = [drawn for ring in others if (drawn := ring.draw(start, question.foreign))]
-        if not candidates:
-            return Missing("no_mismatch", f"every answer of another question is {own} as well")
-        _, answer = min(candidates, key=itemgetter(0))
-        judges = frozenset(one.judged_by for one in (answer, question.positive) if one.judged_by)
-        return Negative(answer.text, [answer.answer_id], judges)
+        felt, topic = question.asked.felt, question.asked.topic
+        if felt is None:
+            return Missing("no_emotion", "nobody has said what the seeker feels")
+
+        def others(rings: Rings) -> Iterator[Answer]:
+            start = unit_interval(seed, "mismatched_emotion", question.post_id)
+            differing = (ring.onwards(start) for other, ring in rings.items() if mismatched(felt, other))
+            for _, answer in merge(*differing, key=itemgetter(0)):
+                if answer.meets != felt.emotion and question.foreign(answer):
+                    yield answer
+
+        here = rings[question.place]
+        answer = next(others(here[topic]), None) if topic else None
+        if answer is None:
+            own = wording(question.asked.text)
+            compared = islice(others(here[None]), _COMPARED)
+            answer = max(compared, key=lambda one: cosine(own, wording(one.asked.text)), default=None)
+        if answer is None:
+            return Missing("no_mismatch", f"no answer to another question meets another emotion than {felt.emotion}")
+        judges = frozenset(filter(None, (question.asked.judged_by, answer.asked.judged_by, answer.judged_by)))
+        return Negative(answer.text, [answer.answer_id], judges, question.same_topic(answer))
 
     return draw
+
+
+def _by_feeling(answers: Iterable[Answer], seed: int) -> Rings:
+    by_felt: dict[Felt, list[Answer]] = defaultdict(list)
+    for answer in answers:
+        if answer.asked.felt:
+            by_felt[answer.asked.felt].append(answer)
+    return {felt: _ring(some, seed, "mismatched_emotion") for felt, some in by_felt.items()}
 
 
 def _generic(questions: Iterable[Question], settings: Training, seed: int) -> Draw:
@@ -174,7 +249,7 @@ def _generic(questions: Iterable[Question], settings: Training, seed: int) -> Dr
             drawn = rings[question.place].draw(start, fits) if question.place in rings else None
             if drawn is None:
                 return Missing("few_generic", f"{number} sentences; {settings.generic_sentences} make an answer")
-            taken.append(drawn[1])
+            taken.append(drawn)
         return Negative("".join(row["text"] for row in taken), [row["answer_id"] for row in taken])
 
     return draw
@@ -188,7 +263,7 @@ def _other(answers: dict[Place, list[Answer]], seed: int) -> Draw:
         drawn = rings[question.place].draw(start, question.foreign)
         if drawn is None:
             return Missing("no_other_answer", "no other question of its split and language has one")
-        return Negative(drawn[1].text, [drawn[1].answer_id])
+        return Negative(drawn.text, [drawn.answer_id], same_topic=question.same_topic(drawn))
 
     return draw
 

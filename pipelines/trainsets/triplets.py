@@ -6,10 +6,10 @@ from pipelines.core.stage import stage
 from pipelines.llm.tasks import Result, rows
 from pipelines.settings import Settings
 from pipelines.settings import Training as TrainingSettings
-from pipelines.split.eligible import Eligibility, draw_reference, drawable_answers
-from pipelines.trainsets.negatives import Answer, Missing, Negative, Place, Question, draws
+from pipelines.split.eligible import Eligibility, draw_reference, drawable_answers, with_topics
+from pipelines.trainsets.negatives import Answer, Asked, Felt, Missing, Negative, Place, Question, draws
 from schemas.dropped import Lost, Row, dropped
-from schemas.labels import NEGATIVES, SENTIMENT_OF
+from schemas.labels import NEGATIVES
 from schemas.training import RmTriplets
 
 
@@ -30,7 +30,7 @@ def triplets(
 
     Args:
         posts, splits, topics: Rows of `unique_posts`, `splits` and `topics`.
-        emotions: Rows of `emotions`; those of answers count.
+        emotions: Rows of `emotions`: what seekers feel, and what answers meet.
         settings: What makes a sentence generic.
         seed: The draws follow from it and from the ids of questions and answers.
         human_only: Whether the answers of a set count only where the set says that people wrote them.
@@ -43,10 +43,10 @@ def triplets(
     Raises RequestError for a post whose group has no split.
     """
     eligibility = Eligibility(splits, topics)
-    emotion_of = {row["row_id"]: row for row in emotions.filter(unit="answer").iter_rows(named=True)}
+    emotion_of = {row["row_id"]: row for row in emotions.iter_rows(named=True)}
     questions: list[Question] = []
     lost: list[Lost] = []
-    for post in posts.iter_rows(named=True):
+    for post in with_topics(posts, topics).iter_rows(named=True):
         place = Place(eligibility.split(post["post_id"], post), post["lang"])
         exclusion = eligibility.unfit(post["post_id"], post)
         if exclusion is None:
@@ -76,20 +76,24 @@ def _question(post: Row, place: Place, emotion_of: dict[str, Row], seed: int, hu
     teaching = drawable_answers(post, human_only)
     if isinstance(teaching, Lost):
         return teaching
-    answers = [_answer(answer, group_id, emotion_of.get(answer["answer_id"])) for answer in teaching]
+    emotion = emotion_of.get(post_id)
+    felt = Felt(emotion["emotion"], emotion["intensity"]) if emotion else None
+    asked = Asked(post["text"], post["topic"], felt, emotion["provider"] if emotion else None)
+    answers = [_answer(answer, group_id, asked, emotion_of.get(answer["answer_id"])) for answer in teaching]
     reference = draw_reference(post_id, teaching, seed)
     positive = next(answer for answer in answers if answer.answer_id == reference.answer_id)
-    return Question(post_id, post["text"], group_id, place, answers, positive)
+    return Question(post_id, asked, group_id, place, answers, positive)
 
 
-def _answer(answer: Row, group_id: str, emotion: Row | None) -> Answer:
+def _answer(answer: Row, group_id: str, asked: Asked, emotion: Row | None) -> Answer:
     return Answer(
         answer["answer_id"],
         answer["text"],
         answer["author_role"],
         group_id,
         answer["cluster_id"],
-        SENTIMENT_OF[emotion["emotion"]] if emotion else None,
+        asked,
+        emotion["emotion"] if emotion else None,
         emotion["provider"] if emotion else None,
     )
 
@@ -103,12 +107,13 @@ def _row(question: Question, kind: str, negative: Negative) -> Row:
         "variant": "none",
         "providers": sorted(negative.judged_by),
         "kind": kind,
-        "query": question.text,
+        "query": question.asked.text,
         "positive": question.positive.text,
         "positive_id": question.positive.answer_id,
         "positive_role": question.positive.role,
         "negative": negative.text,
         "negative_ids": negative.answer_ids,
+        "same_topic": negative.same_topic,
     }
 
 

@@ -78,7 +78,7 @@ def good(question: Question[Any]) -> str:
     return {
         "coherence": f'{{"verdict": "keep", "why": "{"接得上" if lang == "zh" else "it hangs together"}"}}',
         "topics": '{"topic": "人际", "subtopic": "舍友同学", "relevant": true, "risk": [], "why": "说的是室友"}',
-        "emotions": '{"emotion": "委屈", "why": "说了吵架"}',
+        "emotions": '{"emotion": "委屈", "intensity": 3, "why": "说了吵架"}',
         "coe": CHAIN.replace("睡不着", quoted),
         "ecot": ECOT.render().replace("睡不着", quoted, 1),
         "cer": cer(lang).render(),

@@ -98,7 +98,7 @@ def _verdict(inputs: Inputs, draw: Draw) -> str:
 
 _REPLIES: dict[str, Callable[[Inputs, Draw], Inputs | str]] = {
     "coherence": lambda _, draw: {"verdict": draw.of("verdict", ["keep"] * 15 + ["incoherent"])},
-    "emotions": lambda _, draw: {"emotion": draw.of("emotion", EMOTIONS.zh)},
+    "emotions": lambda _, draw: {"emotion": draw.of("emotion", EMOTIONS.zh), "intensity": draw.of("how", range(1, 6))},
     MINDCHAT: lambda _, draw: {respect: draw.of(respect, range(1, 6)) for respect in _RESPECTS},
     **{"topics": _topic, "ecot": _letter, "coe": _chain, "cer": _candidate, "disc": _profile},
     **{"rewrite": _rewritten, "rewrite_judge": _second_look, **dict.fromkeys((UNIFIED, PROCESS, OUTCOME), _verdict)},

@@ -129,6 +129,7 @@ def test_topics_and_emotions_are_of_the_closed_sets():
         ("topics", {"risk": ["suicide"]}),
         ("topics", {"why": "about roommates"}),
         *(("emotions", {"emotion": word}) for word in ("快活", "hurt", None, ["委屈"])),
+        *(("emotions", {"intensity": value}) for value in (0, 6, "3", 2.5, None)),
     ):
         asked = question(task, "我睡不着")
         with pytest.raises(InvalidReply):

@@ -11,9 +11,15 @@ START = st.floats(0, 1, exclude_max=True)
 
 
 def draw(ids: list[str], start: float, unfit: frozenset[str] = frozenset(), salt: str = "ring") -> str | None:
-    drawn = HashRing(((one, one) for one in ids), 0, salt).draw(start, lambda one: one not in unfit)
-    assert drawn is None or drawn[0] == (unit_interval(0, salt, drawn[1]) - start) % 1.0
-    return drawn[1] if drawn else None
+    return HashRing(((one, one) for one in ids), 0, salt).draw(start, lambda one: one not in unfit)
+
+
+@given(IDS, START)
+def test_onwards_every_item_comes_once_with_its_distance_the_nearest_first(ids, start):
+    onwards = list(HashRing(((one, one) for one in ids), 0, "ring").onwards(start))
+    assert sorted(item for _, item in onwards) == sorted(ids)
+    assert onwards == sorted(onwards)
+    assert all(far == (unit_interval(0, "ring", item) - start) % 1.0 for far, item in onwards)
 
 
 @given(IDS, START, st.text(alphabet="abcdef", min_size=1, max_size=4))

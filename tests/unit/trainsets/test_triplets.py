@@ -1,6 +1,6 @@
 """E's triplets: a question, its positive, and three kinds of negatives that nobody of its group or of risk wrote."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
@@ -12,12 +12,13 @@ from unique_rows import RISK, answer, post, posts, splits
 from pipelines.llm.tasks import rows as framed
 from pipelines.settings import Training
 from pipelines.split.eligible import draw_reference
+from pipelines.text.nearness import cosine, wording
 from pipelines.trainsets.triplets import triplets
 from schemas.annotations import Emotions, Topics
 from schemas.labels import NEGATIVES, SENTIMENT_OF
 
 PROVENANCE = {"provider": "openai", "model_asked": "m", "prompt_version": "p", "request_key": "k"}
-FEELINGS = ("care", "sadness", "confusion")  # one of each sentiment
+FEELINGS = (("joy", 2), ("sadness", 4), ("confusion", 3))
 GENERIC = ("你要相信自己。", "一切都会好的。", "时间会治愈一切。", "慢慢来别着急。", "祝你早日走出来。")
 SETTINGS = Training(generic_questions=2, generic_sentences=2)
 
@@ -30,12 +31,12 @@ def question(number: int, *more: dict[str, Any], **columns: Any) -> dict[str, An
     return row if more else row | {"answers": [own, generic]}
 
 
-def emotions(frame: pl.DataFrame) -> pl.DataFrame:
-    """Each answer has an emotion by the number of its post."""
-    ids = [one["answer_id"] for row in frame["answers"] for one in row]
-    feelings = [FEELINGS[int(one[2:].split("/")[0]) % 3] for one in ids]
-    told = {"unit": "answer", "why": "", **PROVENANCE}
-    return framed(Emotions, [{"row_id": one, "emotion": felt} | told for one, felt in zip(ids, feelings, strict=True)])
+def emotions(frame: pl.DataFrame, given: Mapping[str, tuple[str, int | None]] | None = None) -> pl.DataFrame:
+    """What is felt, by row: by default in each post by its number; of answers nothing is known."""
+    felt = given or {one: FEELINGS[int(one[2:]) % 3] for one in frame["post_id"]}
+    told = {"why": "", **PROVENANCE}
+    made = [told | {"row_id": one, "emotion": word, "intensity": how} for one, (word, how) in felt.items()]
+    return framed(Emotions, [row | {"unit": "answer" if "/" in row["row_id"] else "post"} for row in made])
 
 
 def made(rows: Iterable[dict[str, Any]], split_of: Any = None, **more: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -93,14 +94,81 @@ def test_negatives_are_whole_answers_or_generic_sentences_of_other_groups():
             assert [one["text"] for one in sources] == [row["negative"]]
 
 
-def test_a_mismatched_answer_has_another_sentiment_than_the_positive():
+def test_what_judged_a_mismatch_is_named():
     kept, _ = made(MANY)
-    feeling = {row["row_id"]: row["emotion"] for row in emotions(posts(*MANY)).iter_rows(named=True)}
-    mismatched = kept.filter(kind="mismatched_emotion")
-    for positive, [negative] in mismatched.select("positive_id", "negative_ids").iter_rows():
-        assert SENTIMENT_OF[feeling[positive]] != SENTIMENT_OF[feeling[negative]]
-    assert mismatched["providers"].to_list() == [["openai"]] * 30
+    assert kept.filter(kind="mismatched_emotion")["providers"].to_list() == [["openai"]] * 30
     assert kept.filter(pl.col("kind") != "mismatched_emotion")["providers"].list.len().max() == 0
+
+
+WORDS = ("joy", "anxiety", "fear", "confusion")
+felt = st.tuples(st.sampled_from(WORDS), st.sampled_from([1, 3, 4, None]))
+
+
+def differ(one: tuple[str, int | None], other: tuple[str, int | None]) -> bool:
+    """By the definition: the label and the intensity; where an intensity is not known, the label and its sentiment."""
+    if None in (one[1], other[1]):
+        return SENTIMENT_OF[one[0]] != SENTIMENT_OF[other[0]]
+    return one[0] != other[0] and one[1] != other[1]
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_a_mismatched_answer_is_to_somebody_of_the_same_else_the_nearest_topic_who_feels_something_else(data):
+    """Never with the same sentiment at the same intensity. Whether there is one is counted over all answers."""
+    n = data.draw(st.integers(2, 9))
+    topics = data.draw(st.lists(st.sampled_from(["行为", "家庭", "别的", None]), min_size=n, max_size=n))
+    texts = data.draw(
+        st.lists(st.sampled_from(["我睡不着", "我睡不着觉", "妈妈说我", "妈妈不说话", "考试"]), min_size=n, max_size=n)
+    )
+    rows = [question(k) | {"topic": topics[k], "text": texts[k]} for k in range(n)]
+    feelings = {f"s:{k}": data.draw(felt) for k in range(n)}
+    answer_of = {
+        one: (word, 2)
+        for one, word in data.draw(
+            st.dictionaries(st.sampled_from([f"s:{k}/0" for k in range(n)]), st.sampled_from(WORDS))
+        ).items()
+    }
+    frame = posts(*rows)
+    kept, dropped = made(rows, emotions=emotions(frame, feelings | answer_of))
+    drawn = {row["made_from"]: row for row in kept.filter(kind="mismatched_emotion").to_dicts()}
+    missing = {
+        row_id.split("/")[0] for _, row_id, reason in reasons(dropped) if reason in ("no_mismatch", "no_negative")
+    }
+    assert drawn.keys() | missing == feelings.keys()
+    for k in range(n):
+        own = feelings[f"s:{k}"]
+        fitting = [
+            (j, one["answer_id"])
+            for j in range(n)
+            for one in rows[j]["answers"]
+            if j != k and differ(own, feelings[f"s:{j}"]) and answer_of.get(one["answer_id"], ("", 2))[0] != own[0]
+        ]
+        same = [one for one in fitting if topics[k] is not None and topics[one[0]] == topics[k]]
+        row = drawn.get(f"s:{k}")
+        if row is None:
+            assert not fitting
+            continue
+        [answer_id] = row["negative_ids"]
+        j = int(answer_id[2:].split("/")[0])
+        assert (j, answer_id) in (same or fitting)
+        other = feelings[f"s:{j}"]
+        assert own[0] != other[0]
+        assert (SENTIMENT_OF[own[0]], own[1]) != (SENTIMENT_OF[other[0]], other[1])
+        assert row["same_topic"] == (None if None in (topics[k], topics[j]) else topics[k] == topics[j])
+        if not same:
+            near = {place: cosine(wording(texts[k]), wording(texts[place])) for place, _ in fitting}
+            assert near[j] == max(near.values())
+
+
+def test_a_topic_that_was_judged_is_a_topic():
+    rows = [question(k, topic=topic) for k, topic in enumerate((None, "家庭", "职业"))]
+    feelings = {"s:0": ("joy", 1), "s:1": ("fear", 3), "s:2": ("anger", 4)}
+    said = {"relevant": True, "risk": [], "why": "", **PROVENANCE, "row_id": "s:0", "subtopic": None}
+    for topic, answered in (("家庭", "s:1"), ("职业", "s:2")):
+        judged = framed(Topics, [said | {"topic": topic}])
+        kept, _ = made(rows, topics=judged, emotions=emotions(posts(*rows), feelings))
+        row = kept.filter(made_from="s:0", kind="mismatched_emotion").row(0, named=True)
+        assert (row["negative_ids"][0].split("/")[0], row["same_topic"]) == (answered, True)
 
 
 def test_held_out_triplets_are_made_of_held_out_answers():
