@@ -1,11 +1,12 @@
 """What E's reward pays for, with an encoder trained here: human answers, and hacks, to questions that it has not seen.
 
-    python -m benchmarks.reward_model [--folds N] [--first N] [--hidden N…] [--epochs N]
+    python -m benchmarks.reward_model [--folds N] [--first N] [--hidden N…] [--epochs N] [--windows first]
 
 The 100 questions of PsyQA in ../shared/data are made into `rm_triplets` by the toolkit (without a model, and so without
 negatives by emotion), fold by fold: a tenth tests, a tenth chooses T, the rest trains a tiny encoder of `--hidden`
 numbers a vector.
-What is paid is what `pipelines.rewards.contrastive` says with the encoder's own service behind it. `--epochs 0` shows
+What is paid is what `pipelines.rewards.contrastive` says with the encoder's own service behind it, for E eq. 6 as it is
+printed (`paper`) and with our guard (`guarded`). `--epochs 0` shows
 the start, before anything is learnt but how often tokens stand in texts. Needs `.venv-train`.
 """
 
@@ -23,6 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -33,11 +35,12 @@ from benchmarks.corpus import ROOT, SHARED
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
-from pipelines.rewards.contrastive import MOST_ECHOED, QUOTED, answer_reward, echoed, unquoted
+from pipelines.rewards.contrastive import MOST_ECHOED, QUOTED, Reading, answer_reward, echoed, unquoted
 from pipelines.rewards.format import coe, section
 from pipelines.rewards.services import ENCODER, close
 from pipelines.settings import Settings, make_author_key
 from pipelines.store import Store
+from pipelines.train.embedding import Windows
 from pipelines.trainsets.triplets import triplets
 from schemas.reasoning import COE_TAGS, Coe
 from schemas.tables import TABLES
@@ -95,11 +98,11 @@ def written(store: Store, fold: int, folder: Path) -> pl.DataFrame:
     return kept
 
 
-def trained(folder: Path, hidden: int, epochs: int) -> dict[str, object]:
+def trained(folder: Path, hidden: int, epochs: int, windows: str) -> dict[str, object]:
     train = str(folder / "train.parquet")
     _run("pipelines.train.tiny_encoder", folder / "start", train, "--hidden", hidden)
     options = {"train": train, "validation": str(folder / "validation.parquet"), "start": str(folder / "start")}
-    options |= {"out": str(folder / "model"), "epochs": epochs, "rate": 1e-3}
+    options |= {"out": str(folder / "model"), "epochs": epochs, "rate": 1e-3, "windows": windows}
     (folder / "config.json").write_text(json.dumps(options), encoding="utf-8")
     said = _run("pipelines.train.contrastive", folder / "config.json", folder / "metrics.jsonl")
     return json.loads(said)
@@ -154,9 +157,10 @@ def tried(posts: list[dict], positives: dict[str, str]) -> list[tuple[str, str, 
 
 async def paid(tries: list[tuple[str, str, str]]) -> dict[str, list[dict[str, float]]]:
     found = defaultdict(list)
-    answers = await asyncio.gather(*(answer_reward(question, answer) for _, question, answer in tries))
-    for (kind, _, _), one in zip(tries, answers, strict=True):
-        found[kind].append(one._asdict())
+    for kind, question, answer in tries:
+        rewards = {one: await answer_reward(question, answer, one) for one in get_args(Reading)}
+        similarity = rewards["guarded"].similarity
+        found[kind].append({one: reward.r_answer for one, reward in rewards.items()} | {"similarity": similarity})
     await close()
     return found
 
@@ -189,7 +193,7 @@ def _seconds(does, text: str, times: int) -> float:
     return time.process_time() - began
 
 
-def measure(folds: range, hidden: list[int], epochs: int, say) -> dict[str, object]:
+def measure(folds: range, hidden: list[int], epochs: int, windows: str, say) -> dict[str, object]:
     arms: dict[str, dict[str, object]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         store = made(Path(scratch) / "home")
@@ -205,7 +209,7 @@ def measure(folds: range, hidden: list[int], epochs: int, say) -> dict[str, obje
                 folder.mkdir()
                 kept = written(store, fold, folder)
                 began = time.monotonic()
-                told = trained(folder, size, epochs)
+                told = trained(folder, size, epochs, windows)
                 seconds.append(time.monotonic() - began)
                 chosen.append(told["threshold"])
                 weights = told["weights"]
@@ -214,20 +218,20 @@ def measure(folds: range, hidden: list[int], epochs: int, say) -> dict[str, obje
                 with served(folder / "model"):
                     found = asyncio.run(paid(tried(posts.to_dicts(), positives)))
                 for kind, rows in found.items():
-                    passing[kind] += [row | {"T": told["threshold"]} for row in rows]
-                shares = {
-                    kind: f"{sum(row['r_answer'] for row in rows):.0f}/{len(rows)}" for kind, rows in found.items()
-                }
-                say(f"{size}, fold {fold}: T {told['threshold']:.3f}, paid {shares}")
+                    passing[kind] += rows
+                for reading, least in told["threshold"].items():
+                    shares = {
+                        kind: f"{sum(row[reading] for row in rows):.0f}/{len(rows)}" for kind, rows in found.items()
+                    }
+                    say(f"{size}, fold {fold}, {reading}: T {least:.3f}, paid {shares}")
             arms[str(size)] = {
                 "weights": weights,
                 "seconds": round(statistics.mean(seconds)),
-                "threshold": [round(one, 3) for one in chosen],
+                "threshold": [{reading: round(least, 3) for reading, least in one.items()} for one in chosen],
                 "paid": {
                     kind: {
                         "n": len(rows),
-                        "share": round(statistics.mean(row["r_answer"] for row in rows), 3),
-                        "without_guard": round(statistics.mean(row["similarity"] > row["T"] for row in rows), 3),
+                        **{one: round(statistics.mean(row[one] for row in rows), 3) for one in get_args(Reading)},
                         "similarity": round(statistics.mean(row["similarity"] for row in rows), 3),
                     }
                     for kind, rows in passing.items()
@@ -239,6 +243,7 @@ def measure(folds: range, hidden: list[int], epochs: int, say) -> dict[str, obje
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
         "folds": list(folds),
         "epochs": epochs,
+        "windows": windows,
         "arms": arms,
         "guard": {
             "limit": MOST_ECHOED,
@@ -261,13 +266,13 @@ def printed(measured: dict[str, object]) -> Table:
     table = Table(title=f"What is paid, over {len(measured['folds'])} folds of 100 questions")
     table.add_column("")
     for size, arm in measured["arms"].items():
-        table.add_column(f"{size}: {arm['weights']:,} weights, {arm['seconds']} s", justify="right")
+        for reading in get_args(Reading):
+            table.add_column(f"{size}, {reading}: {arm['weights']:,} weights, {arm['seconds']} s", justify="right")
     for kind, label in LABELS.items():
         told = [arm["paid"][kind] for arm in measured["arms"].values()]
-        table.add_row(label, *(f"{one['share']:.1%} of {one['n']}" for one in told))
-    table.add_row(
-        "siblings where 5 % of others pass", *(f"{a['at_five_percent']:.1%}" for a in measured["arms"].values())
-    )
+        table.add_row(label, *(f"{one[reading]:.1%} of {one['n']}" for one in told for reading in get_args(Reading)))
+    at_five = (("", f"{arm['at_five_percent']:.1%}") for arm in measured["arms"].values())
+    table.add_row("siblings where 5 % of others pass", *(cell for two in at_five for cell in two))
     return table
 
 
@@ -277,10 +282,13 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--hidden", type=int, nargs="+", default=[768])
     parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--windows", choices=get_args(Windows), default="mean")
     parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args()
     console = Console()
-    measured = measure(range(given.first, given.first + given.folds), given.hidden, given.epochs, console.print)
+    measured = measure(
+        range(given.first, given.first + given.folds), given.hidden, given.epochs, given.windows, console.print
+    )
     given.results.parent.mkdir(exist_ok=True)
     given.results.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n")
     console.print(printed(measured), measured["guard"], measured["megabyte_over_thousand_kilobytes"])

@@ -1,13 +1,14 @@
 """E's answer reward (E eq. 6): 1 where cos(E(q), E(a)) > T, asked of the encoder service; and a guard against echoes.
 
-An echo of the question has a cosine of about 1, and a few words of it in front of generic comfort are near enough: the
-printed reward pays for both. Two guards are ours. What an answer quotes is left out before the encoder reads it, and an
-answer gets nothing if too many of its runs of characters are the question's own.
+`paper` is the equation as printed. An echo of the question has a cosine of about 1, and a few words of it in front of
+generic comfort are near enough: it pays for both. `guarded` has two guards of ours. What an answer quotes is left out
+before the encoder reads it, and an answer gets nothing if too many of its runs of characters are the question's own. T
+is chosen for each of the two (`pipelines.train.contrastive`).
 """
 
 import math
 import os
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from pipelines.core.overlap import windows
 from pipelines.rewards.services import ENCODER, RewardFailed, encoded, request
@@ -17,22 +18,24 @@ RUN = 5  # characters, punctuation and white space left out
 MOST_ECHOED = 0.35
 QUOTED = 8  # characters as of `RUN`, that stand in the question word for word: a quotation. Ours
 
-_thresholds: dict[str, float] = {}  # by address: T does not change while a service lives
+Reading = Literal["paper", "guarded"]
+
+_thresholds: dict[str, dict[Reading, float]] = {}  # by address: T does not change while a service lives
 
 
 class AnswerReward(NamedTuple):
-    """`r_answer` of E eq. 6, the cosine of what the answer does not quote, and the share that is the question's."""
+    """`r_answer` of E eq. 6, the cosine of what was read of the answer, and the share of it that is the question's."""
 
     r_answer: float
     similarity: float
     echo: float
 
 
-async def answer_reward(question: str, answer: str) -> AnswerReward:
+async def answer_reward(question: str, answer: str, reading: Reading = "guarded") -> AnswerReward:
     """Whether an answer fits a question. Raises RewardFailed where the encoder cannot be asked, or has no T."""
-    least = await _threshold()
+    least = await _threshold(reading)
     echo = echoed(question, answer)
-    left = unquoted(question, answer)
+    left = answer if reading == "paper" else unquoted(question, answer)
     if not left:
         return AnswerReward(0.0, 0.0, echo)
     [q] = await encoded([question], "query")
@@ -40,7 +43,8 @@ async def answer_reward(question: str, answer: str) -> AnswerReward:
     if len(q) != len(a):
         raise RewardFailed(f"the encoder gives vectors of {len(q)} and of {len(a)} numbers")
     similarity = math.fsum(q * a)
-    return AnswerReward(float(similarity > least and echo <= MOST_ECHOED), similarity, echo)
+    allowed = reading == "paper" or echo <= MOST_ECHOED
+    return AnswerReward(float(similarity > least and allowed), similarity, echo)
 
 
 def echoed(question: str, answer: str) -> float:
@@ -94,15 +98,19 @@ def _bare(text: str) -> str:
     return "".join(filter(str.isalnum, text)).casefold()
 
 
-async def _threshold() -> float:
+async def _threshold(reading: Reading) -> float:
     """T, asked once."""
     address = os.environ.get(ENCODER, "")
     if address not in _thresholds:
         about = await request(ENCODER, "/about")
         least = about.get("threshold")
-        if not isinstance(least, (int, float)) or not math.isfinite(least):
+        if not isinstance(least, dict) or not all(_is_cosine(least.get(one)) for one in get_args(Reading)):
             raise RewardFailed(
                 f"the encoder {about.get('folder')} has no threshold: train it with pipelines.train.contrastive"
             )
-        _thresholds[address] = float(least)
-    return _thresholds[address]
+        _thresholds[address] = least
+    return float(_thresholds[address][reading])
+
+
+def _is_cosine(value: Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)

@@ -8,8 +8,9 @@ For a triplet (q, a⁺, a⁻) of `rm_triplets` the loss is max(0, cos(q, a⁻) �
 emotion, generic, another answer) and, as E's third kind, over the a⁺ of other rows of the batch. Rows of one question,
 of one group or with the same answer are masked from each other (`apart`), so no answer of a question is its
 negative. The two means are added. `out` appears, whole, once all is done: weights, tokenizer, and `encoder.json` with T
-(`choose_threshold`). A run that was killed goes on from its last checkpoint, beside `out`, with what it would have
-drawn. (transformers' own trainer writes a checkpoint in place: what a kill leaves of one, its resume takes for whole.)
+(`choose_threshold`) for each way in which the reward reads an answer. A run that was killed goes on from its last
+checkpoint, beside `out`, with what it would have drawn. (transformers' own trainer writes a checkpoint in place: what a
+kill leaves of one, its resume takes for whole.)
 """
 
 import json
@@ -31,19 +32,20 @@ from numpy.typing import NDArray
 from pipelines.core.files import sha256_of, sync
 from pipelines.core.modes import keep_private
 from pipelines.errors import GongqingError, RequestError, TrainingFailed
-from pipelines.rewards.contrastive import Quotable
-from pipelines.train.embedding import KINDS, MARKS, NOTE, Encoder, Kind, read_note
+from pipelines.rewards.contrastive import Quotable, Reading
+from pipelines.train.embedding import KINDS, MARKS, NOTE, Encoder, Kind, Tokens, read_note
 from pipelines.train.options import Options, check_options
 from schemas.ids import digest
 
 _WARM_UP = 0.1  # the share of steps over which the rate rises; it falls to 0 over the rest
 _CLIP = 1.0  # of the gradient's norm
 _ACROSS = 400  # questions of validation of which every answer is compared with every other
-_IN_REQUEST = {"epochs", "batch", "rate", "margin", "seed", "max_length"}  # options that decide what is learnt
+# Options that decide what is learnt.
+_IN_REQUEST = {"epochs", "batch", "rate", "margin", "seed", "max_length", "windows"}
 
 
 class Triplet(NamedTuple):
-    """A row of `rm_triplets`, as far as it is learnt from."""
+    """A row of `rm_triplets`, as far as it is learnt from or measured on. `same_topic` came later than the rest."""
 
     made_from: str
     group_id: str
@@ -51,6 +53,7 @@ class Triplet(NamedTuple):
     query: str
     positive: str
     negative: str
+    same_topic: bool | None = None
 
 
 def read_triplets(paths: Sequence[Path]) -> list[Triplet]:
@@ -61,7 +64,8 @@ def read_triplets(paths: Sequence[Path]) -> list[Triplet]:
     triplets: list[Triplet] = []
     for path in paths:
         try:
-            rows = pq.read_table(path, columns=list(Triplet._fields), partitioning=None).to_pylist()
+            columns = [name for name in Triplet._fields if name in pq.read_schema(path).names]
+            rows = pq.read_table(path, columns=columns, partitioning=None).to_pylist()
             triplets += [Triplet(**row) for row in rows]
         except (OSError, pa.ArrowException, TypeError) as error:
             raise RequestError(
@@ -125,7 +129,9 @@ class Training:
         self.plan = plan_batches(triplets, options.batch, options.epochs, options.seed)
         self.done = 0
         self._optimiser = torch.optim.AdamW(encoder.model.parameters(), lr=options.rate, weight_decay=0.01)
-        self._ids: dict[Kind, dict[str, list[int]]] = {kind: {} for kind in KINDS}
+        self._tokens_of: dict[Kind, dict[str, Tokens]] = {kind: {} for kind in KINDS}
+        if encoder.model.supports_gradient_checkpointing:  # the windows of a batch are many
+            encoder.model.gradient_checkpointing_enable({"use_reentrant": False})
 
     def step(self) -> dict[str, float]:
         """Makes the next step; its metrics. Raises TrainingFailed for a loss, or a gradient, that is not finite:
@@ -183,8 +189,7 @@ class Training:
         answers = {text for one in self.triplets for text in (one.positive, one.negative)}
         texts: dict[Kind, set[str]] = {"query": {one.query for one in self.triplets}, "answer": answers}
         return {
-            kind: sum(self.encoder.is_cut(text, self._tokens(text, kind)) for text in texts[kind]) / len(texts[kind])
-            for kind in KINDS
+            kind: sum(not self._tokens(text, kind).whole for text in texts[kind]) / len(texts[kind]) for kind in KINDS
         }
 
     def _share_of_rate(self) -> float:
@@ -194,12 +199,12 @@ class Training:
         return (len(self.plan) - self.done) / max(1, len(self.plan) - rising)
 
     def _vectors(self, texts: Sequence[str], kind: Kind) -> Any:
-        return self.encoder.pooled([self._tokens(text, kind) for text in texts])
+        return self.encoder.pooled([self._tokens(text, kind).windows for text in texts])
 
-    def _tokens(self, text: str, kind: Kind) -> list[int]:
-        cache = self._ids[kind]
+    def _tokens(self, text: str, kind: Kind) -> Tokens:
+        cache = self._tokens_of[kind]
         if text not in cache:
-            [cache[text]] = self.encoder.ids([text], kind)
+            cache[text] = self.encoder.tokenise(text, kind)
         return cache[text]
 
 
@@ -217,6 +222,18 @@ class Threshold(NamedTuple):
     positives: float
     passes: dict[str, float]
     auc: dict[str, float]
+
+    def figures(self) -> dict[str, Any]:
+        """What `encoder.json` notes of it, T aside."""
+        passes = {"positive": self.positives, **self.passes}
+        return {"balanced_accuracy": self.balanced_accuracy, "passes": passes, "auc": self.auc}
+
+    def metrics(self, prefix: str) -> dict[str, float]:
+        """The same as metrics of a step, T included."""
+        figures = self.figures()
+        named = {f"{name}/{kind}": share for name in ("passes", "auc") for kind, share in figures[name].items()}
+        plain = {"threshold": self.value, "balanced_accuracy": self.balanced_accuracy}
+        return {f"{prefix}/{name}": value for name, value in (plain | named).items()}
 
 
 def choose_threshold(positives: Scores, negatives: Mapping[str, Scores]) -> Threshold:
@@ -250,9 +267,15 @@ def auc(positives: Scores, negatives: Scores) -> float:
     return float((below + not_above) / 2 / (len(positives) * len(negatives)))
 
 
-def measure(encoder: Encoder, triplets: Sequence[Triplet]) -> Threshold:
-    """T on triplets that were not learnt from. Beside their own negatives stand, as `in_batch`, the positives of all
-    other questions. Each answer is read as the reward reads it: without what it quotes of the question.
+SAME_TOPIC = "mismatched_emotion/same_topic"
+
+
+def measure(encoder: Encoder, triplets: Sequence[Triplet]) -> dict[Reading, Threshold]:
+    """T on triplets that were not learnt from, for each reading of an answer. Beside their own negatives stand, as
+    `in_batch`, the positives of all other questions.
+
+    The AUC of `SAME_TOPIC` is over those triplets of mismatched emotion of which the negative answers a question of the
+    same topic, their positives against their negatives: what is left to tell when the subject is the same.
     """
     encoder.model.eval()
     once = list({one.made_from: one for one in triplets}.values())
@@ -260,21 +283,37 @@ def measure(encoder: Encoder, triplets: Sequence[Triplet]) -> Threshold:
     own = [(one.query, one.negative) for one in triplets]
     some = once[:_ACROSS]
     across = [(some[i].query, some[j].positive) for i, j in np.argwhere(apart(some))]
-    scores = _similarities(encoder, [*positives, *own, *across])
-    of_positives, of_own, of_across = np.split(scores, [len(positives), len(positives) + len(own)])
     kinds = np.array([one.kind for one in triplets])
-    negatives = {str(kind): of_own[kinds == kind] for kind in np.unique(kinds)}
-    return choose_threshold(of_positives, negatives | {"in_batch": of_across})
+    alike = np.array([one.kind == "mismatched_emotion" and one.same_topic is True for one in triplets])
+    asked = {one.made_from: place for place, one in enumerate(once)}
+    its_positive = np.array([asked[one.made_from] for one in triplets])
+    found: dict[Reading, Threshold] = {}
+    for reading, scores in _similarities(encoder, [*positives, *own, *across]).items():
+        of_positives, of_own, of_across = np.split(scores, [len(positives), len(positives) + len(own)])
+        negatives = {str(kind): of_own[kinds == kind] for kind in np.unique(kinds)} | {"in_batch": of_across}
+        chosen = choose_threshold(of_positives, negatives)
+        if alike.any():
+            chosen.auc[SAME_TOPIC] = auc(of_positives[its_positive[alike]], of_own[alike])
+        found[reading] = chosen
+    return found
 
 
-def _similarities(encoder: Encoder, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-    """[n], of questions and answers; −1, which never passes, where an answer is nothing but quoted."""
+def _similarities(encoder: Encoder, pairs: Sequence[tuple[str, str]]) -> dict[Reading, Scores]:
+    """[n] for each reading, of questions and answers: of whole answers, and of what they do not quote of the question;
+    −1, which never passes, where an answer is nothing but quoted.
+    """
     parsed = lru_cache(2 * _ACROSS)(Quotable)  # a text comes again and again, and the runs of all would fill the memory
     left = [parsed(answer).without(parsed(query)) for query, answer in pairs]
+    read: dict[Reading, list[str]] = {"paper": [answer for _, answer in pairs], "guarded": left}
     queries = _by_text(encoder, {query for query, _ in pairs}, "query")
-    answers = _by_text(encoder, set(left) - {""}, "answer")
-    scores = [queries[query] @ answers[one] if one else -1.0 for (query, _), one in zip(pairs, left, strict=True)]
-    return np.array(scores, np.float64)
+    answers = _by_text(encoder, {one for texts in read.values() for one in texts} - {""}, "answer")
+    return {
+        reading: np.array(
+            [queries[query] @ answers[one] if one else -1.0 for (query, _), one in zip(pairs, texts, strict=True)],
+            np.float64,
+        )
+        for reading, texts in read.items()
+    }
 
 
 def _by_text(encoder: Encoder, texts: set[str], kind: Kind) -> dict[str, NDArray[np.float64]]:
@@ -304,7 +343,7 @@ def train(options: Options, metrics: Path) -> dict[str, Any]:
         _require_same(read_note(out)["asked"], request, out)
         return read_note(out)
     try:
-        encoder = Encoder.load(start, max_length=options.max_length, device=options.device)
+        encoder = Encoder.load(start, max_length=options.max_length, windows=options.windows, device=options.device)
     except (OSError, ValueError) as error:
         raise RequestError(f"no encoder: {str(error).splitlines()[0]}", where=start, hint="name its folder") from error
     training = Training(encoder, rows["train"], options)
@@ -322,21 +361,16 @@ def train(options: Options, metrics: Path) -> dict[str, Any]:
                 for older in _numbered(checkpoints)[:-1]:
                     shutil.rmtree(older)
         try:
-            threshold = measure(encoder, rows["validation"])
+            thresholds = measure(encoder, rows["validation"])
         except FloatingPointError as error:
             raise TrainingFailed(
                 f"the weights are broken: on validation, {error}",
                 where=checkpoints,
                 hint="so is the last checkpoint: train again under another name, with a lower rate",
             ) from error
-        passes = {"positive": threshold.positives, **threshold.passes}
-        figures = {
-            "validation/threshold": threshold.value,
-            "validation/balanced_accuracy": threshold.balanced_accuracy,
-            **{f"validation/passes/{kind}": share for kind, share in passes.items()},
-        }
+        figures = thresholds["paper"].metrics("validation/paper") | thresholds["guarded"].metrics("validation")
         lines.write(json.dumps({"step": training.done, "data": figures}) + "\n")
-    note = _note(training, threshold, rows, request)
+    note = _note(training, thresholds, rows, request)
     with _whole(out) as staged:
         encoder.save(staged)
         (staged / NOTE).write_text(json.dumps(note, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -345,19 +379,19 @@ def train(options: Options, metrics: Path) -> dict[str, Any]:
 
 
 def _note(
-    training: Training, threshold: Threshold, rows: dict[str, list[Triplet]], request: dict[str, Any]
+    training: Training, thresholds: Mapping[Reading, Threshold], rows: dict[str, list[Triplet]], request: dict[str, Any]
 ) -> dict[str, Any]:
     return {
-        "threshold": threshold.value,
+        "threshold": {reading: one.value for reading, one in thresholds.items()},
         "margin": training.options.margin,
         "max_length": training.encoder.max_length,
+        "windows": training.encoder.windows,
         "marks": MARKS,
         "base": request["base"],
         "weights": sum(one.numel() for one in training.encoder.model.parameters()),
         "figures": {
-            "balanced_accuracy": threshold.balanced_accuracy,
-            "passes": {"positive": threshold.positives, **threshold.passes},
-            "auc": threshold.auc,
+            **thresholds["guarded"].figures(),
+            "paper": thresholds["paper"].figures(),
             "rows": {split: dict(Counter(one.kind for one in triplets)) for split, triplets in rows.items()},
             "questions": {split: len({one.made_from for one in triplets}) for split, triplets in rows.items()},
             "cut": training.cut_shares(),

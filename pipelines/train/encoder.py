@@ -5,9 +5,9 @@
 Once it is ready it prints `{"address": "http://127.0.0.1:PORT/TOKEN"}`. Others of this machine do not know the token,
 and get 404. It ends when its standard input closes, and so with the process that started it, and by SIGINT or SIGTERM.
 POST /embed `{"texts": […], "kind": "query" | "answer"}` gives `{"vectors": [[…]]}` of unit length, GET /about the
-folder's name, the dimension, T (null for an encoder that we did not train) and its figures. What arrives while the
-model works is read together. A wrong request gets 400 and `{"problem": …}`, a failure of the model, or vectors that are
-not finite, 500 and the same.
+folder's name, the dimension, T by reading (null for an encoder that we did not train) and its figures. What arrives
+while the model works is read together. A wrong request gets 400 and `{"problem": …}`, a failure of the model, or
+vectors that are not finite, 500 and the same.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from aiohttp import web
 
 from pipelines.core.modes import keep_private
 from pipelines.core.service import over
-from pipelines.train.embedding import KINDS, Encoder, Kind, Vectors, read_note
+from pipelines.train.embedding import KINDS, Encoder, Kind, Vectors, read_note, read_thresholds
 
 _BODY = 256 * 1024 * 1024  # bytes of a request
 _TEXTS = 256  # read together
@@ -46,7 +46,7 @@ class Service:
         self._description = {
             "folder": folder.resolve().name,
             "dimension": self._encoder.dimension,
-            "threshold": note.get("threshold"),
+            "threshold": read_thresholds(note) or None,
             "figures": note.get("figures", {}),
         }
         self._waiting: asyncio.Queue[Waiting] = asyncio.Queue()

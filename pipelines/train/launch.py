@@ -5,7 +5,6 @@ folder of a run stands in `runs`.
 """
 
 import json
-import math
 import os
 import shutil
 import subprocess
@@ -135,8 +134,7 @@ class Run:
             backend.require(self.home, load(self.home).llm, judge.provider, judge.models.values(), judge.budget)
         if self.recipe.reward == "empathy":
             encoder = self.home / self.details["encoder"]
-            threshold = embedding.read_note(encoder).get("threshold")
-            if not isinstance(threshold, float) or not math.isfinite(threshold):
+            if not embedding.read_thresholds(embedding.read_note(encoder)):
                 raise RequestError(
                     "the encoder has no threshold T, above which an answer fits",
                     where=encoder / embedding.NOTE,

@@ -14,7 +14,8 @@ class Options(BaseModel):
     """A contrastive training, as `config.json` of its run has it. Defaults are ours: E gives none (papers.md §7).
 
     `start` is an encoder's folder or name, `out` the folder that is made; the files are Parquet. `margin` is m of
-    E eq. 5: a cosine goes from −1 to 1, and two are 2 apart at most. `max_length` of None is the encoder's.
+    E eq. 5: a cosine goes from −1 to 1, and two are 2 apart at most. `max_length` are the tokens of a window, None for
+    the encoder's; `windows` says how a longer text is read (`pipelines.train.embedding`).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -29,6 +30,7 @@ class Options(BaseModel):
     margin: float = Field(0.2, ge=0, le=2)
     seed: int = Field(0, ge=0)
     max_length: int | None = Field(None, ge=8)
+    windows: Literal["mean", "first"] = "mean"
     save_every: int = Field(100, ge=1)
     device: Literal["auto", "cpu", "cuda"] = "auto"
 

@@ -38,6 +38,7 @@ _METRICS = {
     "entropy": ("actor/entropy",),
     "norm of the gradient": ("actor/grad_norm", "train/grad_norm"),
 }
+_OF_ENCODER = "validation/"
 _BESIDE = ("score", "judge_ok")  # terms with a separate curve: score is verl's reward
 
 
@@ -80,6 +81,7 @@ def write_page(run: Path, rollouts: pl.DataFrame, alarms: list[Alarm]) -> Path:
         differences=run_differences(run),
         curves=[(title, _picture(title, curves)) for title, curves in all_curves(metrics, mean_terms(rollouts))],
         samples=list(_samples(rollouts)),
+        validated=dict(_validated(metrics)),
         names=names,
         figures=[(step, [metrics[step].get(name) for name in names]) for step in sorted(metrics)],
     )
@@ -107,6 +109,14 @@ def draw(axes: "Axes", title: str, curves: Mapping[str, Curve]) -> None:
     axes.locator_params(axis="x", integer=True)
     if len(curves) > 1:
         axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize="small")
+
+
+def _validated(metrics: Mapping[int, Metrics]) -> Iterator[tuple[str, float]]:
+    """What the encoder of a run reaches on validation, if it trained one: T, what passes it, AUC by kind."""
+    for _, of_step in sorted(metrics.items()):
+        for name, value in of_step.items():
+            if name.startswith(_OF_ENCODER):
+                yield name.removeprefix(_OF_ENCODER), value
 
 
 def _picture(title: str, curves: Mapping[str, Curve]) -> str:

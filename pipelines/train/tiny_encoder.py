@@ -12,6 +12,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +53,15 @@ def make_encoder(paths: Sequence[Path], folder: Path, hidden: int) -> None:
         hidden_dropout_prob=0.1,
     )
     encoder = Encoder(ElectraModel(config), tokens, max_length=_LENGTH, device="cpu")
-    ids = [encoder.ids([text], kind)[0] for kind, text in ordered]
-    documents = Counter(token for one in ids for token in set(one))
+    ids = [encoder.tokenise(text, kind).windows for kind, text in ordered]
+    documents = Counter(token for windows in ids for token in set(chain.from_iterable(windows)))
     n = len(ordered)
     _weigh(
         encoder.model, [math.log((1 + n) / (1 + documents[token])) / math.log(1 + n) for token in range(len(tokens))]
     )
     with torch.no_grad():  # the mean of all texts becomes 0
-        means = [encoder.model(torch.tensor([one])).last_hidden_state[0].mean(0) for one in ids]
+        states = [[encoder.model(torch.tensor([one])).last_hidden_state[0] for one in windows] for windows in ids]
+        means = [torch.cat(of_windows).mean(0) for of_windows in states]
         encoder.model.embeddings.LayerNorm.bias -= torch.stack(means).mean(0)
     encoder.save(folder)
 

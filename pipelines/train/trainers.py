@@ -16,6 +16,8 @@ _OF_A_STEP = {
     "loss": "train/loss",
     "validation loss": "val/loss",
     "balanced accuracy": "validation/balanced_accuracy",
+    "AUC of mismatched emotion": "validation/auc/mismatched_emotion",
+    "within a topic": "validation/auc/mismatched_emotion/same_topic",
     "entropy": "actor/entropy",
     "KL": "actor/kl_loss",
     "tokens": "response_length/mean",

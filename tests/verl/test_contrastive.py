@@ -136,6 +136,23 @@ PLANE = {
 MASK = [[False, True, True], [True, False, False], [True, False, False]]
 
 
+# What a step of the training has for texts, once it is over.
+VECTORS = """
+import json, sys
+from pathlib import Path
+import torch
+from pipelines.train import contrastive
+from pipelines.train.embedding import Encoder
+from pipelines.train.options import check_options
+
+options = check_options({"start": "s", "train": "t", "validation": "v", "out": "o"})
+encoder = Encoder.load(Path(sys.argv[1]) / "whole", windows=options.windows, device="cpu")
+training = contrastive.Training(encoder, contrastive.read_triplets([Path(sys.argv[1]) / "train.parquet"]), options)
+with torch.no_grad():
+    print(json.dumps(training._vectors(json.load(sys.stdin), "answer").tolist()))
+"""
+
+
 @pytest.fixture(scope="module")
 def losses(folder: Path) -> dict:
     """Of the plane, and what masks the steps of a training had."""
@@ -275,8 +292,9 @@ def test_every_answer_is_compared_with_every_question_and_each_is_read_once(monk
     assert Counter(parsed) == Counter([*questions, *answers])
     for place in (0, 1, 51, 52, 2499):
         query, answer = pairs[place]
-        left = [Letters().vectors([text], "answer")[0] for text in (query, unquoted(query, answer))]
-        assert similarities[place] == pytest.approx(left[0] @ left[1], abs=1e-6)
+        for reading, read in (("paper", answer), ("guarded", unquoted(query, answer))):
+            vectors = [Letters().vectors([text], "answer")[0] for text in (query, read)]
+            assert similarities[reading][place] == pytest.approx(vectors[0] @ vectors[1], abs=1e-6)
     assert unquoted(*pairs[0]) == answers[0][20:]
 
 
@@ -331,10 +349,18 @@ class TestServed:
         as_query = post(service, {"texts": [answer], "kind": "query"})[1]["vectors"][0]
         assert np.array(as_query) != pytest.approx(alone[3], abs=1e-3)
 
-    def test_of_a_megabyte_only_the_beginning_is_read(self, service: str):
-        status, reply = post(service, {"texts": ["难过" * 500_000, "难过" * 5_000], "kind": "query"})
+    def test_of_a_megabyte_only_sixteen_windows_are_read(self, service: str):
+        texts = ["难过" * 500_000, "难过" * 20_000]
+        status, reply = post(service, {"texts": texts, "kind": "query"})
         assert status == 200
         assert reply["vectors"][0] == pytest.approx(reply["vectors"][1], abs=1e-6)
+
+    def test_a_long_text_is_read_as_in_training(self, service: str, folder: Path, note: dict):
+        answer = next(iter(THEMES.values()))
+        texts = [answer, answer * 40, GENERIC * 60 + answer]
+        served = post(service, {"texts": texts, "kind": "answer"})[1]["vectors"]
+        assert (note["windows"], note["figures"]["cut"]) == ("mean", {"query": 0, "answer": 0})
+        assert np.array(script_result(VECTORS, folder, stdin=texts)) == pytest.approx(np.array(served), abs=1e-5)
 
     def test_a_wrong_request_gets_its_problem_and_no_text_and_half_a_character_are_texts(self, service: str):
         for words, body in {

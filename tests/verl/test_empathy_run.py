@@ -76,7 +76,7 @@ def test_its_reward_is_the_form_and_the_encoders_similarity_of_the_answer(folder
             assert terms["similarity"] == terms["r_answer"] == 0
         else:
             assert terms["echo"] == pytest.approx(echoed(question(extra_info[row["row_id"]]), answer))
-            fits = terms["similarity"] > encoder["threshold"] and terms["echo"] <= MOST_ECHOED
+            fits = terms["similarity"] > encoder["threshold"]["guarded"] and terms["echo"] <= MOST_ECHOED
             assert terms["r_answer"] == fits
     assert any(row["terms"]["similarity"] for row in scored), "the encoder was asked"
     means = [metrics["critic/score/mean"] for metrics in read_metrics(folder).values()]

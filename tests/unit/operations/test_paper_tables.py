@@ -11,7 +11,8 @@ from table_rows import dialogue_of, frame
 from unique_rows import post, posts, rounds, sampled_round, splits
 
 from pipelines.annotate.coherence import REMOVED
-from pipelines.operations.paper_tables import c_figures, m_subtopics, m_table_1, paper_tables, with_topics
+from pipelines.operations.paper_tables import c_figures, m_subtopics, m_table_1, paper_tables
+from pipelines.split.eligible import with_topics
 from pipelines.store import Store
 from schemas.annotations import CerLabels, Topics
 from schemas.dialogues import CoherentDialogues

@@ -34,7 +34,7 @@ def encoder(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """What the service knows and was asked, and the statuses in `fails` that come before it answers at all."""
     monkeypatch.setattr(contrastive, "_thresholds", {})
     monkeypatch.setattr(services, "PAUSES", (0.0, 0.0))
-    return SimpleNamespace(vectors=VECTORS, threshold=0.5, fails=[], asked=[])
+    return SimpleNamespace(vectors=VECTORS, threshold={"paper": 0.5, "guarded": 0.5}, fails=[], asked=[])
 
 
 def beside_it(encoder: SimpleNamespace, does: Callable[[], Awaitable[Any]]) -> Any:
@@ -126,9 +126,25 @@ def test_an_answer_of_too_many_runs_of_the_question_is_paid_nothing_however_near
 
 
 def test_an_answer_that_is_nothing_but_quoted_is_worth_nothing(encoder):
-    encoder.threshold = -1.0  # anything else would pass
+    encoder.threshold = {"paper": -1.0, "guarded": -1.0}  # anything else would pass
     found = scored(encoder, output(f"{POST}……{POST[4:14]}。"))
     assert (found["score"], found["r_answer"], found["similarity"]) == (1, 0, 0)
+
+
+def test_as_printed_the_reward_is_the_equation_on_the_whole_text_inside_answer(encoder):
+    """`paper`: whatever is quoted, and however much. Each reading has its own T."""
+    quoting, at_t = f"{POST[:14]}，{OTHER}", "刚好。"
+    answers = {POST: 1.0, quoting: 0.8, FITS: 0.6, at_t: 0.5, OTHER: 0.0}
+    encoder.vectors = {POST: [1.0, 0.0]} | {one: [near, math.sqrt(1 - near**2)] for one, near in answers.items()}
+    for least in (0.5, 0.7):
+        encoder.threshold = {"paper": least, "guarded": 2.0}
+        contrastive._thresholds.clear()
+        for answer, near in answers.items():
+            found = scored(encoder, output(answer), answer="paper")
+            assert (found["r_answer"], found["similarity"]) == (near > least, pytest.approx(near)), answer
+            assert {"texts": [answer], "kind": "answer"} in [asked for _, asked in encoder.asked]
+            assert found["echo"] == echoed(POST, answer), "it is reported, and not paid by"
+    assert scored(encoder, output(FITS))["r_answer"] == 0
 
 
 def test_t_is_asked_once(encoder):
@@ -153,7 +169,13 @@ def test_an_encoder_that_fails_stops_the_run(encoder, monkeypatch):
         with pytest.raises(RewardFailed, match=said):
             scored(encoder, output(FITS))
         assert not encoder.fails, "it was asked again only where that may help"
-    for threshold in (None, math.nan, "0.5"):
+    for threshold in (
+        None,
+        0.5,
+        {"guarded": 0.5},
+        {"paper": math.nan, "guarded": 0.5},
+        {"paper": "0.5", "guarded": 0.5},
+    ):
         encoder.threshold = threshold
         monkeypatch.setattr(contrastive, "_thresholds", {})
         with pytest.raises(RewardFailed, match="made has no threshold"):

@@ -55,10 +55,11 @@ def test_a_warm_start_counts_as_what_it_has_started_from(tmp_path: Path):
     model = "actor_rollout_ref.model.path"
     warm = run_of(tmp_path, "warm", "empathy_sft", "Qwen/Qwen3-8B")
     again = run_of(tmp_path, "again", "empathy_sft", warm)
-    assert find_differences(load_recipe("empathy_coe"), composed("empathy_coe", **{model: again})) == []
+    replaced = [Difference("reward.custom_reward_function.reward_kwargs.answer", "paper", "guarded")]
+    assert find_differences(load_recipe("empathy_coe"), composed("empathy_coe", **{model: again})) == replaced
     other = run_of(tmp_path, "other", "empathy_sft", "Qwen/Qwen3-4B")
     differences = find_differences(load_recipe("empathy_coe"), composed("empathy_coe", **{model: other}))
-    assert differences == [Difference(model, "Qwen/Qwen3-8B", "Qwen/Qwen3-4B")]
+    assert differences == [Difference(model, "Qwen/Qwen3-8B", "Qwen/Qwen3-4B"), *replaced]
 
 
 def test_a_run_is_compared_by_its_composed_configuration(tmp_path: Path):

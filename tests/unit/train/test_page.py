@@ -96,6 +96,15 @@ def test_it_has_the_figures_of_every_step_and_is_for_its_owner_alone(page: Path)
     assert page.stat().st_mode & 0o077 == 0
 
 
+def test_what_an_encoder_reaches_on_validation_stands_by_kind(tmp_path: Path):
+    figures = {"validation/auc/mismatched_emotion": 0.8125, "validation/auc/mismatched_emotion/same_topic": 0.75}
+    run = run_of(tmp_path / "training" / "run", {}, metrics={1: {"train/loss": 0.5}, 2: figures})
+    text = Parsed(write_page(run, table([]), []).read_text(encoding="utf-8")).text
+    assert re.search(
+        r"On validation\s+auc/mismatched_emotion\s*0\.812\s+auc/mismatched_emotion/same_topic\s*0\.750", text
+    )
+
+
 def test_alarms_come_first_with_what_to_do(tmp_path: Path):
     run = run_of(tmp_path / "training" / "run", {}, metrics=METRICS)
     alarm = Alarm("echo", 7, "<b>12 %</b> of the outputs", {"share": 0.12}, "read them")
