@@ -77,11 +77,11 @@ def _end_of_answer(seen: str, begin: int, anchors: Anchors) -> int | None:
         end = next((end for end, depth in tags if depth == 0 or depth > _DEEPEST), begin)
     except ValueError:
         return None
-    whole, rest = seen[begin:end], _SPACE.match(seen, end).end()  # type: ignore[union-attr]
+    rest = _SPACE.match(seen, end).end()  # type: ignore[union-attr]
     is_last = rest == len(seen) or seen.startswith("</", rest)
-    if not (is_last or anchors.begins.match(seen, rest)) or _is_unfinished(whole):
+    if not (is_last or anchors.begins.match(seen, rest)) or not anchors.follows.search(seen, begin, end):
         return None
-    return end if anchors.follows.search(whole) else None
+    return None if _is_unfinished(seen[begin:end]) else end
 
 
 def _mended(answer: str, anchors: Anchors) -> str:
@@ -102,10 +102,11 @@ def close(markup: str) -> str:
 
     Raises ValueError where it can not be read to its end: half a tag, a script without an end, tags in a great depth.
     """
-    if _is_unfinished(markup):
+    seen = _blank(markup)
+    if _is_unfinished(seen):
         raise ValueError("markup without its end")
     try:
-        depths = [depth for _, depth in _nesting(_blank(markup))]
+        depths = [depth for _, depth in _nesting(seen)]
     except ValueError:
         depths = [-1]
     closed = markup
@@ -126,12 +127,9 @@ def _depths(node: Node) -> Iterator[int]:
         yield depth
 
 
-def _is_unfinished(markup: str) -> bool:
-    """Whether what stands behind `markup` would be part of a tag, a comment or a script of it."""
-    seen = _blank(markup)
-    if _HALF.search(_TAG.sub("", _PAGE.sub("", seen))):
-        return True
-    return any(not match[1] and re.fullmatch(_RAW, match[2], re.IGNORECASE) for match in _TAG.finditer(seen))
+def _is_unfinished(seen: str) -> bool:
+    """Whether what stands behind `seen` would be part of a tag, a comment or a script of it."""
+    return _UNSEEN.search(seen) is not None or _HALF.search(_TAG.sub("", _PAGE.sub("", seen))) is not None
 
 
 def _nesting(seen: str, begin: int = 0) -> Iterator[tuple[int, int]]:

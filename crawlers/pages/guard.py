@@ -214,15 +214,14 @@ def next_link(
     `place` gives what an address shows, and which page of it; `n_pages` is how many there are, as the page states it.
     Raises PageError where a mark leads nowhere, or the page names later pages and not the next.
     """
-    base, (shown, number) = html.base(top, url), place(url)
-    chosen = set(html.find(top, css))
+    links = html.find(top, f"{css}, [rel~='next'][href], {_PAGER}")
+    base, (shown, number) = html.base(top, url) if links else url, place(url)
+    chosen = set(html.find(top, css)) if links else set()
+    aside = {link for each in html.find(top, _NO_PAGER) for link in html.find(each, "[href]")} if links else set()
     marked: dict[int, str] = {}
     numbered: dict[int, str] = {}
     elsewhere: set[str | None] = set()
-    aside = {link for each in html.find(top, _NO_PAGER) for link in html.find(each, "[href]")}
-    for link in html.find(top, f"{css}, [rel~='next'][href], {_PAGER}"):
-        if link in aside:
-            continue
+    for link in (link for link in links if link not in aside):
         target, words = html.link(link.get("href"), base), html.words(link)
         there, page = (None, 0) if target is None else place(target)
         is_marked = link in chosen or "next" in link.get("rel", "").split() or _NEXT.fullmatch(words) is not None

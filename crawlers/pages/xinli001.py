@@ -238,7 +238,10 @@ def _answer(row: Node, css: Mapping[str, str], fetched_at: datetime, layout: str
 def _next(top: Node, css: Mapping[str, str], url: str, *, more: bool) -> tuple[str | None, bool]:
     """The next page, and whether it was counted: where a full page has no pager the next number is asked for."""
     linked = guard.next_link(top, css["next"], url, _place)
-    if linked is not None or not more or html.find(top, css["pager"]):
+    has_pager = any(
+        re.search("[0-9]", html.words(each)) for each in html.find(top, css["pager"])
+    )  # a script may fill it
+    if linked is not None or not more or has_pager:
         return linked, False
     return guard.with_parameter(url, "page", _place(url)[1] + 1), True
 

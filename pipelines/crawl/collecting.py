@@ -152,6 +152,8 @@ def _failed(job: Job, exit_code: int | None) -> CrawlFailed | RequestError:
         )
     reason = str(stopped["finish_reason"])
     sign = f" ({stopped['blocked']})" if stopped.get("blocked") else ""
+    if counts := stopped.get({"answers_missing": "answers", "posts_missing": "list_posts"}.get(reason, "")):
+        sign = f" ({counts['found']:,} of {counts['stated']:,} that pages state)"
     return CrawlFailed(
         f"the crawl of {job.source} ended early: {reason}{sign}, after {stopped.get('pages', 0):,} pages and "
         f"{stopped.get('items', 0):,} posts",

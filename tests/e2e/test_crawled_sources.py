@@ -140,7 +140,7 @@ def test_a_blocked_crawl_fails_with_its_reason_and_its_figures_and_writes_nothin
 def test_a_crawl_that_brings_10_of_195_answers_fails_with_both_figures(tmp_path):
     with TinySite(long_post(100841600, 195, n_pages=1)) as site, dg.instance_for_test() as instance:
         failure = failure_of(crawled_from("replica", tmp_path, instance, "2025-05-20", base_url=site.url, delays=False))
-    assert "ended early: answers_missing" in failure.description
+    assert "ended early: answers_missing (10 of 195 that pages state)" in failure.description
     assert failure.metadata["answers"].value == {"stated": 195, "found": 10, "missing": 185}
     assert "a selector or the pager has changed" in failure.metadata["hint"].value
     assert Store(tmp_path / "data").partitions("raw_posts") == []

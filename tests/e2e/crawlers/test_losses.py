@@ -231,13 +231,17 @@ PAGERS = {
     "label": labelled,
     "numbers": numbers,
     "none": lambda path, page: "",
+    "filled by a script": lambda path, page: "<ul class='pagination'></ul>",
 }
+
+
+COUNTED = ("none", "filled by a script")
 
 
 def three_pages(pager: str, ids: range) -> dict[str, Page]:
     pages = {f"/qa/{i}": question(i) for i in ids}
     for n in (1, 2, 3):
-        address = "/qa" if n == 1 else LATEST.replace("page=1", f"page={n}") if pager == "none" else f"/qa?page={n}"
+        address = "/qa" if n == 1 else LATEST.replace("page=1", f"page={n}") if pager in COUNTED else f"/qa?page={n}"
         pages[address] = listed(*((i, 0) for i in ids[10 * n - 10 : 10 * n]), pager=PAGERS[pager]("/qa", n))
     return pages
 
