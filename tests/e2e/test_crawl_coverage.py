@@ -56,10 +56,11 @@ def test_a_week_of_ordinary_nights_passes_and_a_lost_selector_fails(tmp_path: Pa
         for first, last, now in nights(home, replica, 7):
             night = coverage_of(home, home.run(first, last, now))
             assert all(one.before is not None and one.holds for one in night.values()), night
-        for field, selector in {"topic": "tags", "answers.likes": "likes"}.items():
+        for field, selectors in {"topic": ("tags", "tags_2023"), "answers.likes": ("likes",)}.items():
             site = tmp_path / "replica.toml"
             as_it_is = (FOLDER / "replica.toml").read_text(encoding="utf-8")
-            site.write_text(f'{as_it_is}\n[overrides]\n{selector} = ".renamed"\n', encoding="utf-8")
+            overrides = "".join(f'{selector} = ".renamed"\n' for selector in selectors)
+            site.write_text(f"{as_it_is}\n[overrides]\n{overrides}", encoding="utf-8")
             [(first, last, now)] = nights(home, replica, 1)
             assert lost(home, home.run(first, last, now, site)) == {field}
 
