@@ -123,6 +123,9 @@ class Prompts(_Section):
     max_tokens_cer: int = Field(2048, ge=1)
     tokenizer: Path | None = None  # folder of a Hugging Face tokenizer; without it characters are counted
     allow_risk: bool = False  # whether posts and dialogues with signs of risk may train
+    # What becomes of a round with clips: it is read by its text, as C evaluates, or dropped. It is dropped in any case
+    # where its source says that text does not do.
+    media: Literal["text", "drop"] = "text"
 
 
 class Llm(_Section):

@@ -16,6 +16,9 @@ MEDIA = dy.Struct(
         "end_ms": dy.Int64(nullable=True, description="end within the file, milliseconds"),
         "licence": dy.String(nullable=True, description="licence of the clip"),
         "available": dy.Bool(description="whether the file is at hand"),
+        "needed": dy.Bool(
+            nullable=True, description="the source says that text does not do; null: it says nothing of it"
+        ),
     }
 )
 

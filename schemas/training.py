@@ -36,7 +36,10 @@ class SampledTurns(Table):
     reference_origin = one_of(labels.ORIGINS, description="who wrote the reference: human, model or unknown")
     strategies = dy.List(dy.String(), description="strategies of the reference, our English labels")
     emotion = dy.String(nullable=True, description="of the seeker's turn, as the source labels it", metadata=PRIVATE)
-    needs_media = dy.Bool(description="the history holds a clip that text alone does not replace")
+    needs_media = dy.Bool(description="the history holds a clip for which text does not do, as its source says")
+    has_media = dy.Bool(
+        nullable=True, description="the history holds a clip; null in versions from before it was noted"
+    )
     lang = one_of(labels.LANGUAGES, description="language")
     source = dy.String(description="the data set")
     topic = dy.String(nullable=True, description="topic of the dialogue", metadata=PRIVATE)

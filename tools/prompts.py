@@ -15,7 +15,7 @@ from pipelines.llm.prompts import Prompt, names, prompt
 from pipelines.llm.providers.written import key_of, replies_to
 from pipelines.llm.questions import Question
 from pipelines.llm.questions import read as read_reply
-from pipelines.settings import ROOT, Annotate
+from pipelines.settings import ROOT, Annotate, Settings
 from pipelines.split.turns import sample_turns
 from schemas.training import Splits
 
@@ -99,7 +99,7 @@ def _questions() -> Iterator[Asked]:
         ecot.STAGE: ecot.plan(answered, train, None, (models.ecot,)),
         coe.STAGE: coe.plan(answered, train, None, (models.coe,), human_only=False),  # we wrote the samples' answers
         coherence.STAGE: coherence.plan(dialogues, (models.coherence,)),
-        cer.STAGE: cer.plan(turns, train, models.cer),
+        cer.STAGE: cer.plan(turns, train, models.cer, Settings()),
     }
     for table, plan in plans.items():
         yield from ((table, question) for question in plan.questions)

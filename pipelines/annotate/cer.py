@@ -12,7 +12,8 @@ from pipelines.llm.prompts import prompt
 from pipelines.llm.questions import InvalidReply, Question
 from pipelines.llm.replies import require_length, writable
 from pipelines.llm.tasks import Plan, Replies, Result, planned
-from pipelines.split.eligible import Eligibility
+from pipelines.settings import Settings
+from pipelines.split.eligible import Eligibility, lacking_media
 from pipelines.text.pii.invented import personal_data
 from schemas.annotations import CerCandidates
 from schemas.dropped import Lost, Row, dropped, gather
@@ -27,8 +28,14 @@ _REASONINGS = ("history_reasoning", "emotion_reasoning", "strategy_reasoning")
 _WORDS = ("emotion", *_REASONINGS, "response")
 
 
-@stage("cer_candidates", group="annotate", asks="annotate.cer", units={"cer_candidates": {"round": ("sampled_turns",)}})
-def plan(sampled_turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -> Plan:
+@stage(
+    "cer_candidates",
+    group="annotate",
+    asks="annotate.cer",
+    reads=("prompts.media",),
+    units={"cer_candidates": {"round": ("sampled_turns",)}},
+)
+def plan(sampled_turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str], settings: Settings) -> Plan:
     """One question a sampled round and a model: of the history, never of the reference. The first model writes
     candidate 1, and so on; an alias that comes twice is drawn twice. Rounds of validation and test are asked about as
     well, for reward models are measured on them (C Table 1); whatever learns leaves them out by their split.
@@ -46,8 +53,7 @@ def plan(sampled_turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str
     held_out = {row_id for row_id, row in rounds.items() if eligibility.split(row_id, row) != "train"}
     for row_id in sorted(rounds, key=held_out.__contains__):  # a held-out round takes no history from one that trains
         row, exclusion = rounds[row_id], eligibility.unfit(row_id, rounds[row_id])
-        if exclusion is None and row["needs_media"]:
-            exclusion = "needs_media", "the history holds a clip that text does not replace"
+        exclusion = exclusion or lacking_media(row, settings.prompts.media)
         if exclusion is None and (first := asked_of.setdefault(repr(row["history"]), row_id)) != row_id:
             exclusion = "same_history", first
         if exclusion is None:

@@ -3,7 +3,7 @@
 A turn is a *view* of its conversation: `context`, `dialogue_history` up to a speaker's utterance, the listener's
 `response` and `chain_of_empathy` (the test split has neither). The views are laid over each other; a conversation whose
 views contradict each other is dropped. Clips are named by a rule, ``dia<conversation_id>utt<index>_<profile ID>`` as
-.wav and .mp4, unless an utterance names its own files.
+.wav and .mp4, unless an utterance names its own files. None is needed: the talks are those of a set of texts.
 """
 
 from collections.abc import Iterator

@@ -97,6 +97,7 @@ class _Clip(Form):
     start_ms: OptionalNumber = None
     end_ms: OptionalNumber = None
     licence: OptionalText = None
+    needed: Annotated[bool | None, BeforeValidator(_flag)] = None
 
 
 def data_set(mapping: Mapping) -> DataSet:
@@ -189,7 +190,8 @@ def _utterance(mapping: Mapping, section: Turns, value: Any, place: str) -> Utte
     if section.media is not None:
         for i, entry in enumerate(turn.media or ()):
             clip = _picked(_Clip, entry, section.media, f"{place}.{section.media.list}[{i}]")
-            clips.append(Media(**clip.model_dump()))
+            every = section.media.needed if isinstance(section.media.needed, bool) else None
+            clips.append(Media(**clip.model_dump() | ({} if every is None else {"needed": every})))
     return Utterance(role, turn.text, turn.strategies, turn.emotion, turn.feedback, tuple(clips))
 
 

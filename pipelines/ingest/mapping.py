@@ -53,7 +53,7 @@ class Answers(_Section):
 
 
 class Clips(_Section):
-    """The fields of a clip of a turn."""
+    """The fields of a clip of a turn. `needed` may be true for every clip: text does not do for it."""
 
     list: str
     uri: str
@@ -62,6 +62,7 @@ class Clips(_Section):
     start_ms: str | None = None
     end_ms: str | None = None
     licence: str | None = None
+    needed: str | bool | None = None
 
 
 class Turns(_Section):

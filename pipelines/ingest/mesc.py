@@ -1,7 +1,7 @@
 """MESC (Chu et al., 2024): the sessions of the TV series *In Treatment*, an utterance a row, with times of the video.
 
 Read is ``MESC.csv``. The set's train, val and test.json are refused: to each text they append a model's description of
-the speaker's face, with nothing to tell the two apart.
+the speaker's face, with nothing to tell the two apart. The text is a transcript of all that is said: no clip is needed.
 """
 
 import re

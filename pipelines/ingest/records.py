@@ -79,6 +79,7 @@ class Media(NamedTuple):
     start_ms: int | None = None
     end_ms: int | None = None
     licence: str | None = None
+    needed: bool | None = None  # the source says that text does not do
 
 
 class Utterance(NamedTuple):

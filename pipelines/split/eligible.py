@@ -1,7 +1,7 @@
 """Which posts, rounds and answers may be part of a set that something learns from (DESIGN §2.8), and of which topic."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
@@ -74,6 +74,15 @@ def exclusion(row: Row) -> Reason | None:
         return "under_18", "the writer says to be younger than 18"
     if row["risk"]:
         return "risk", ", ".join(f"{sign['kind']}/{sign['rule']}" for sign in row["risk"])
+    return None
+
+
+def lacking_media(row: Row, media: Literal["text", "drop"]) -> Reason | None:
+    """Why a sampled round cannot be read as text alone; None where it can. `media` is the setting under [prompts]."""
+    if row["needs_media"]:
+        return "needs_media", "the history holds a clip for which text does not do"
+    if row["has_media"] and media == "drop":
+        return "needs_media", "the history holds a clip, and the setting prompts.media drops it"
     return None
 
 

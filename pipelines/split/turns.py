@@ -106,7 +106,8 @@ def _sampled(row: Row, number: int, place: int, probability: float, n_rounds: in
         "reference_origin": reply["origin"],
         "strategies": reply["strategies"],
         "emotion": history[-1]["emotion"],
-        "needs_media": any(turn["media"] for turn in history),
+        "needs_media": any(clip["needed"] for turn in history for clip in turn["media"]),
+        "has_media": any(turn["media"] for turn in history),
     }
 
 

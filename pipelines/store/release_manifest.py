@@ -13,7 +13,7 @@ from pydantic import AliasChoices, Field
 from pipelines.store.manifest import Document, File, Json
 from schemas.ids import digest
 
-MEDIA = "media"  # the check that counts what is lost with sound and pictures
+MEDIA = "media"  # the check that counts what is lost with sound and pictures, and what is read without
 
 Severity = Literal["refuse", "leave_out", "warn"]
 
@@ -114,6 +114,6 @@ class Release(Document):
 
 
 def text_only(release: Release) -> str:
-    """What a card and a run say of it: the rounds that lacked media, or that none did."""
+    """What a card and a run say of it: the rounds that lacked media or are read without, or that none lacked any."""
     findings = (finding.what for finding in release.findings if finding.check == MEDIA)
     return next(findings, "text only: no round lacked media")

@@ -16,7 +16,7 @@ from pipelines.errors import UnreadableFile
 from pipelines.llm.prompts import Prompt, load, prompt
 from pipelines.llm.tasks import Result, rows
 from pipelines.settings import Prompts, Settings
-from pipelines.split.eligible import Eligibility, Reference, draw_reference, may_teach
+from pipelines.split.eligible import Eligibility, Reference, draw_reference, lacking_media, may_teach
 from schemas.dropped import Lost, Row, dropped
 from schemas.ids import round_id, stable_int
 from schemas.labels import VARIANTS
@@ -91,8 +91,8 @@ def cer_prompts(
 
 
 def _cer_prompt(prompts: "_PromptRows", row_id: str, row: Row, *, learnt: bool = False) -> Row | Lost:
-    if row["needs_media"]:
-        return Lost("round", row_id, "needs_media", "the history holds a clip that text does not replace")
+    if (lack := lacking_media(row, prompts.media)) is not None:
+        return Lost("round", row_id, *lack)
     system, reference = cer_system_prompt(row["lang"]), Reference(row["reference"], row_id, 1.0)
     return prompts.prompt(row_id, row, system, row["history"], [row["reference"]], reference, learnt=learnt)
 
@@ -154,7 +154,8 @@ class _PromptRows:
     def __init__(self, table: str, unit: str, splits: pl.DataFrame, settings: Prompts, max_tokens: int) -> None:
         self.table, self.unit = table, unit
         self.eligibility = Eligibility(splits)
-        self.allow_risk, self.max_tokens, self.ruler = settings.allow_risk, max_tokens, ruler(settings.tokenizer)
+        self.allow_risk, self.media = settings.allow_risk, settings.media
+        self.max_tokens, self.ruler = max_tokens, ruler(settings.tokenizer)
         self.kept: list[Row] = []
         self.lost: list[Lost] = []
 

@@ -1,12 +1,15 @@
 """A file becomes a partition; authors become pseudonyms."""
 
+import json
 import stat
 
 import pytest
+from sets_with_clips import AVAMERG, MESC, SAID
 
 from pipelines.errors import RequestError
+from pipelines.flow.refresh import refresh
 from pipelines.ingest.import_file import import_file, target_table
-from pipelines.settings import ROOT, author_key, make_author_key
+from pipelines.settings import ROOT, Prompts, Settings, author_key, make_author_key
 from pipelines.store import Store
 
 POSTS = ROOT / "samples" / "posts.jsonl"
@@ -44,3 +47,22 @@ def test_authors_need_a_key_made_once_for_its_owner_alone_and_the_environments_c
     assert stat.S_IMODE((tmp_path / "author.key").stat().st_mode) == 0o600
     monkeypatch.setenv("GONGQING_AUTHOR_KEY", "another key of the environment")
     assert author_key(tmp_path) == b"another key of the environment"
+
+
+def test_sets_with_clips_reach_the_prompts_by_their_text_unless_the_setting_drops_them(tmp_path):
+    make_author_key(tmp_path)
+    store = Store(tmp_path / "data")
+    for name, file, content in (("mesc", "MESC.csv", MESC), ("avamerg", "a.json", json.dumps([AVAMERG]))):
+        (tmp_path / file).write_text(content, encoding="utf-8")
+        import_file(store, tmp_path, name, tmp_path / file)
+    rounds = {f"{dialogue}#{number}" for dialogue in ("mesc:0", "avamerg:00042") for number in (1, 2)}
+    refresh(tmp_path, Settings())
+    prompts = store.read("grpo_cer").collect()
+    assert set(prompts["row_id"]) == rounds
+    by_row = {row["row_id"]: row["prompt"] for row in prompts.to_dicts()}
+    assert [one["content"] for one in by_row["avamerg:00042#2"][1:]] == list(SAID)
+    assert by_row["mesc:0#2"][-1]["content"] == "Coming back."
+    refresh(tmp_path, Settings(prompts=Prompts(media="drop")))
+    assert store.read("grpo_cer").collect().is_empty()
+    dropped = store.read_dropped("grpo_cer").collect()
+    assert set(dropped.select("row_id", "reason").rows()) == {(row, "needs_media") for row in rounds}

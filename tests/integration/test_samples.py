@@ -88,7 +88,7 @@ def test_each_pair_of_repeats_leaves_one(sample_store):
         assert repeats - gone <= _ids(sample_store, table)
 
 
-def test_no_prompt_is_made_of_a_post_or_dialogue_at_risk_or_of_a_minor_or_of_a_round_with_clips(sample_store):
+def test_no_prompt_is_made_of_a_post_or_dialogue_at_risk_or_of_a_minor_or_of_a_round_that_needs_a_clip(sample_store):
     tables = ("grpo_ecot", "grpo_coe", "grpo_cer")
     prompts = {re.split("[#~]", row)[0] for table in tables for row in _ids(sample_store, table)}
     for tag in ("crisis", "harm_to_others", "abuse", "minor"):
@@ -96,7 +96,8 @@ def test_no_prompt_is_made_of_a_post_or_dialogue_at_risk_or_of_a_minor_or_of_a_r
         assert _tagged(tag).isdisjoint(prompts)
     dropped = _dropped(sample_store, "grpo_cer")
     clips = {re.split("[#~]", row)[0] for row, reason in dropped.items() if reason == "needs_media"}
-    assert set() < clips <= _tagged("media")
+    assert clips == _tagged("needed_media") != set()
+    assert set() < _tagged("media") <= prompts, "what is said of these clips does"
 
 
 def test_rewritings_of_training_dialogues_are_asked_beside_them_and_none_of_a_held_out_one(sample_store):

@@ -84,11 +84,19 @@ def _days(fetched: pl.Series) -> str:
 
 
 def media(released: Released) -> Iterator[Finding]:
-    """The sampled rounds that cannot be understood without a clip, out of all of them."""
+    """The sampled rounds with clips, out of all of them: those that are left out, and those whose text stands alone."""
     rounds = released.table("sampled_turns")
-    lacking = rounds.filter(pl.col("needs_media")).select("dialogue_id", "round")
-    if lacking.height:
-        share = f"{lacking.height:,} of {rounds.height:,} rounds ({lacking.height / rounds.height:.1%})"
-        what = f"text only: {share} lacked media, and are left out"
-        ids = [round_id(*row) for row in lacking.iter_rows()]
-        yield finding(MEDIA, what, "nothing is lost but these: clips are not read here", ids, severity="warn")
+    drop = released.settings.prompts.media == "drop"
+    lacking = pl.col("needs_media") | (pl.col("has_media") & drop)
+    parts, ids = [], []
+    for which, what in (
+        (lacking, "lacked media, and are left out"),
+        (pl.col("has_media") & ~lacking, "are read by their text, without their clips"),
+    ):
+        found = rounds.filter(which).select("dialogue_id", "round")
+        if found.height:
+            parts.append(f"{found.height:,} of {rounds.height:,} rounds ({found.height / rounds.height:.1%}) {what}")
+            ids += [round_id(*row) for row in found.iter_rows()]
+    if ids:
+        hint = "nothing is lost but these: clips are not read here"
+        yield finding(MEDIA, f"text only: {'; '.join(parts)}", hint, ids, severity="warn")

@@ -26,7 +26,7 @@ from pipelines.store import Store
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
 
-TWO_PERCENT = Settings(release=Allowed(left_out=0.02))  # a home of 155 posts and dialogues, and two leaks
+TWO_PERCENT = Settings(release=Allowed(left_out=0.02))  # a home of 156 posts and dialogues, and two leaks
 
 
 class Leaks:
@@ -130,7 +130,7 @@ def test_the_same_home_gives_the_same_release_and_strict_or_a_smaller_share_none
     refusals = [one for one in many.value.findings if one.severity == "refuse"]
     assert {one.check for one in refusals} == set(LEAKS)
     rows, left = sum(map(made.rows, made.configs)), sum(one.count for one in made.left_out)
-    counts = f"these are 2 of 155 posts and dialogues, and {left} of {rows + left} rows"
+    counts = f"these are 2 of 156 posts and dialogues, and {left} of {rows + left} rows"
     assert all(counts in one.hint for one in refusals)
     assert Releases(home).names() == names
 

@@ -16,6 +16,7 @@ from pipelines.annotate import cer as cer_task
 from pipelines.annotate import coe, coherence, ecot, emotions, topics
 from pipelines.llm.questions import InvalidReply, Question, read
 from pipelines.llm.tasks import Plan
+from pipelines.settings import Settings
 
 ONE = ("a",)
 
@@ -38,7 +39,7 @@ def plans(text: str) -> dict[str, Plan]:
         "emotions": emotions.plan(asked, ONE),
         "coe": coe.plan(asked, train, None, ONE),
         "ecot": ecot.plan(asked, train, None, ONE),
-        "cer": cer_task.plan(rounds(sampled_round(1, 1, f"seeker: {text}")), train, ONE),
+        "cer": cer_task.plan(rounds(sampled_round(1, 1, f"seeker: {text}")), train, ONE, Settings()),
     }
 
 

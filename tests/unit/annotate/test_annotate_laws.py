@@ -14,6 +14,7 @@ from scripted import Scripted
 from pipelines.annotate import cer, coe, coherence, ecot, emotions, topics
 from pipelines.llm.questions import REASONS, Question
 from pipelines.llm.tasks import Plan, Result
+from pipelines.settings import Settings
 from schemas.dialogues import UniqueDialogues
 from schemas.ids import unit_interval
 from schemas.posts import UniquePosts
@@ -57,7 +58,7 @@ TASKS: dict[str, Task] = {
     "ecot_chains": Task(lambda rows: ecot.plan(rows, GROUPS, None, ONE), *_POSTS, ("post",), 1, True),
     "coe_chains": Task(lambda rows: coe.plan(rows, GROUPS, None, ONE, human_only=False), *_POSTS, ("post",), 1, True),
     "cer_candidates": Task(
-        lambda rows: cer.plan(rows, GROUPS, MODELS), SampledTurns, rounds, a_round, ("round",), 2, False
+        lambda rows: cer.plan(rows, GROUPS, MODELS, Settings()), SampledTurns, rounds, a_round, ("round",), 2, False
     ),
 }
 each_task = pytest.mark.parametrize("name", TASKS)
@@ -106,7 +107,7 @@ def test_whatever_the_schemas_allow_and_whatever_comes_back_is_accounted_for(nam
 
 
 def test_every_candidate_of_a_round_that_is_asked_about_is_kept_or_dropped():
-    plan = cer.plan(rounds(*map(a_round, range(30))), GROUPS, MODELS)
+    plan = cer.plan(rounds(*map(a_round, range(30))), GROUPS, MODELS, Settings())
     kept, dropped = plan.finish(Scripted(unreliable).ask(plan.questions))
     assert len(plan.questions) == 60 == kept.height + dropped.filter(pl.col("reason") != "no_candidate").height
 

@@ -17,6 +17,7 @@ from pipelines.annotate import topics as topics_task
 from pipelines.errors import RequestError
 from pipelines.llm.questions import REASONS
 from pipelines.llm.tasks import Plan, sampled
+from pipelines.settings import Prompts, Settings
 from pipelines.split.eligible import draw_reference
 from schemas.reasoning import Coe, Ecot
 
@@ -236,8 +237,8 @@ def test_grounds_that_hold_personal_data_are_withheld_and_the_verdict_stays():
 ROUND = sampled_round(1, 2, "supporter: 你好", "seeker: 我和室友吵架了", strategies=["Question"], emotion="愤怒")
 
 
-def cer_of(*rows: dict[str, Any], models: tuple[str, ...] = ("a", "b")) -> Plan:
-    return cer_task.plan(rounds(*rows), TRAIN, models)
+def cer_of(*rows: dict[str, Any], models: tuple[str, ...] = ("a", "b"), **prompts: Any) -> Plan:
+    return cer_task.plan(rounds(*rows), TRAIN, models, Settings(prompts=Prompts(**prompts)))
 
 
 def test_each_model_writes_a_candidate():
@@ -260,10 +261,16 @@ def test_a_history_that_stands_twice_is_asked_about_once():
     plan = cer_of(*hello, sampled_round(5, 1, "seeker: 你好！"), ROUND | {"needs_media": True})
     assert [question.row_id for question in plan.questions] == ["s:2#1/1", "s:2#1/2", "s:5#1/1", "s:5#1/2"]
     assert plan.dropped.select("unit", "row_id", "reason", "detail").rows() == [
-        ("round", "s:1#2", "needs_media", "the history holds a clip that text does not replace"),
+        ("round", "s:1#2", "needs_media", "the history holds a clip for which text does not do"),
         ("round", "s:3#1", "same_history", "s:2#1"),
         ("round", "s:4#1", "same_history", "s:2#1"),
     ]
+
+
+def test_a_round_with_clips_is_asked_about_by_its_text_unless_the_setting_drops_it():
+    with_clips = ROUND | {"has_media": True}
+    assert [one.inputs for one in cer_of(with_clips).questions] == [one.inputs for one in cer_of(ROUND).questions]
+    assert cer_of(with_clips, media="drop").dropped["reason"].to_list() == ["needs_media"]
 
 
 def test_held_out_rounds_are_asked_about_too_and_take_nothing_from_those_that_train():
@@ -271,13 +278,13 @@ def test_held_out_rounds_are_asked_about_too_and_take_nothing_from_those_that_tr
     groups = splits(g1="validation", g2="test", g3="train")
     rows = [sampled_round(number, 1, group_id=f"g{number}") for number in (1, 2, 3)]
     hello = [sampled_round(number, 1, "seeker: 你好", group_id=f"g{number - 3}") for number in (4, 6)]
-    plan = cer_task.plan(rounds(*rows, *hello), groups, ONE)
+    plan = cer_task.plan(rounds(*rows, *hello), groups, ONE, Settings())
     assert {question.about for question in plan.questions} == {"s:1#1", "s:2#1", "s:3#1", "s:6#1"}
     assert set(plan.held_out) >= {"s:1#1", "s:2#1"}
     assert {"s:3#1", "s:6#1"}.isdisjoint(plan.held_out)
     assert plan.dropped.select("row_id", "reason", "detail").rows() == [("s:4#1", "same_history", "s:6#1")]
     with pytest.raises(RequestError, match="the group of s:1#1 has no split"):
-        cer_task.plan(rounds(*rows), splits(g3="train"), ONE)
+        cer_task.plan(rounds(*rows), splits(g3="train"), ONE, Settings())
 
 
 def test_the_reference_never_enters():

@@ -22,7 +22,7 @@ from pipelines.llm.profiles import profiles as model_profiles
 from pipelines.llm.prompts import Prompt, names, prompt
 from pipelines.llm.questions import InvalidReply, Question, read
 from pipelines.rewrite import judging, profiles, rewriting
-from pipelines.settings import Annotate, Rewards, Rewrite
+from pipelines.settings import Annotate, Rewards, Rewrite, Settings
 from schemas import reasoning
 from schemas.labels import EMOTIONS, RISKS, SENTIMENTS, STAGES, STRATEGIES
 from schemas.reasoning import CER, CER_TAGS, COE_TAGS, ECOT, ECOT_TAGS, Grammar
@@ -61,7 +61,7 @@ def questions() -> dict[str, tuple[Question[Any], str]]:
         talk = dialogues(dialogue(1, *TALK, lang=lang))
         found[f"annotate.coherence.{lang}"] = coherence.plan(talk, one).questions[0]
         turns = rounds(sampled_round(1, 1, lang=lang))
-        found[f"annotate.cer.{lang}"] = cer_task.plan(turns, train, one).questions[0]
+        found[f"annotate.cer.{lang}"] = cer_task.plan(turns, train, one, Settings()).questions[0]
     pairs = {name: (question, good(question)) for name, question in found.items()}
     for lang, script in SCRIPTS.items():
         texts = good_rewrites()[{"zh": "label: grandmother", "en": "label: new town"}[lang]]["R"]

@@ -3,6 +3,8 @@
 from copy import deepcopy
 from typing import Any
 
+from sets_with_clips import AVAMERG, MESC
+
 
 def spoken(row: dict[str, Any]) -> list[tuple[str, str]]:
     return [(turn["role"], turn["text"]) for turn in row["turns"]]
@@ -129,20 +131,6 @@ def test_a_tool_among_the_messages_drops_the_dialogue(importing: Any) -> None:
     assert imported.dropped.select("reason", "detail").rows() == [("unknown_role", "utterance 3: `observation`")]
 
 
-MESC = """Utterance,Speaker,Emotion,Strategy,Dialogue_ID,Utterance_ID,Season,Episode,StartTime,EndTime
-"Well, I came back.",Client,sadness,undefined,0,0,1,2,"00:00:54,097","00:00:55,113"
-And it hurt.,Client,sadness,undefined,0,1,1,2,"00:00:55,200","00:00:56,000"
-A lot.,Client,anger,undefined,0,2,1,2,"00:00:56,200","00:00:57,000"
-What hurt?,Therapist,neutral,Open question,0,3,1,2,"00:01:00,000","00:01:01,500"
-Coming back.,Client,fear,undefined,0,4,1,2,"00:01:02,000","00:01:03,000"
-You came back.,Therapist,neutral,Structuring the therapy,0,5,1,2,"00:01:04,000","00:01:05,000"
-Hello?,Client,neutral,undefined,1,0,1,2,"00:02:00,000","00:02:01,000"
-,Therapist,neutral,Approval,1,1,1,2,"00:02:02,000","00:02:03,000"
-Late.,Client,neutral,undefined,2,2,1,2,"00:03:02,000","00:03:03,000"
-Early.,Client,neutral,undefined,2,0,1,2,"00:03:00,000","00:03:01,000"
-"""
-
-
 def test_mesc(importing: Any) -> None:
     imported = importing("mesc", MESC, file="MESC.csv")
     first, last = imported.kept.rows(named=True)
@@ -152,6 +140,7 @@ def test_mesc(importing: Any) -> None:
     assert attributes(first) == {"season": "1", "episode": "2", "turns.0.emotions": "sadness|sadness|anger"}
     assert (first["modality"], first["lang"]) == ("text+video", "en")
     clip = {"uri": "in-treatment/s01e02", "kind": "video", "start_ms": 60_000, "end_ms": 61_500, "available": False}
+    clip |= {"needed": None}
     assert [clip.items() <= one.items() for one in first["turns"][1]["media"]] == [True]
     assert [turn["strategies"] for turn in first["turns"]] == [[], ["Question"], [], []]
     assert imported.unknown_strategies == {"Structuring the therapy": 1}
@@ -160,23 +149,6 @@ def test_mesc(importing: Any) -> None:
     assert attributes(last)["missing_utterances"] == "1"
     dropped = imported.dropped.select("row_id", "reason", "detail").rows()
     assert dropped == [("MESC.csv:8", "missing_field", "`line 9.text` is empty")]
-
-
-SAID = ("I lost my keys again.", "Oh no, again?", "Third time.")
-HISTORY = [{"index": i, "role": ("speaker", "listener")[i % 2], "utterance": text} for i, text in enumerate(SAID)]
-AVAMERG = {
-    "conversation_id": "00042",
-    "speaker_profile": {"timbre": "high", "ID": 7},
-    "listener_profile": {"timbre": "low", "ID": 31},
-    "topic": "Life events",
-    "turns": [
-        {
-            **{"context": "I lost my keys.", "dialogue_history": HISTORY[:1], "response": SAID[1]},
-            "chain_of_empathy": {"speaker_emotion": "annoyed", "emotion_cause": "lost keys"},
-        },
-        {"dialogue_history": HISTORY, "response": "That is hard.", "chain_of_empathy": {"speaker_emotion": "sad"}},
-    ],
-}
 
 
 def test_avamerg(importing: Any) -> None:

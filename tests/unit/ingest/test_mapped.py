@@ -105,9 +105,22 @@ def test_dialogues(tmp_path: Path) -> None:
     assert (row["dialogue_id"], row["lang"], row["modality"]) == ("mapped:a", "en", "text+audio")
     assert [turn["role"] for turn in row["turns"]] == ["seeker", "supporter", "seeker"]
     assert row["turns"][0]["media"][0]["end_ms"] == 900
+    assert row["turns"][0]["media"][0]["needed"] is None
     assert row["turns"][1]["strategies"] == ["Question"]
     assert row["turns"][2]["feedback"] == 5
     assert row["attributes"] == [{"name": "shows.0", "value": "media"}, {"name": "shows.1.x", "value": "1"}]
+
+
+def test_a_clip_is_needed_where_its_field_says_so_or_the_mapping_says_so_of_every_clip(tmp_path: Path) -> None:
+    def needed(value: str, **clip: Any) -> bool | None:
+        said = [DIALOGUE["said"][0] | {"clips": [{"file": "a.wav", "sort": "audio", **clip}]}]
+        mapping = DIALOGUES.replace('end_ms = "until"', f"needed = {value}")
+        [row] = run(tmp_path, mapping, DIALOGUE | {"said": said}).kept.rows(named=True)
+        found: bool | None = row["turns"][0]["media"][0]["needed"]
+        return found
+
+    assert [needed('"must"', must=said) for said in ("yes", False, None)] == [True, False, None]
+    assert [needed('"must"'), needed("true"), needed("true", must="no"), needed("false")] == [None, True, True, False]
 
 
 def test_a_wrong_record(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pipelines.split.gaussian import round_probabilities, sample_rounds
 from pipelines.split.turns import answered_rounds, sample_rewrites, sample_turns
 from schemas.personas import RewrittenDialogues
 
-CLIP = {"uri": "a.mp4", "kind": "video", "available": False}
+CLIP = {"uri": "a.mp4", "kind": "video", "available": False, "needed": True}
 
 
 def long(n_rounds: int) -> list[str]:
@@ -59,9 +59,14 @@ def test_labels_are_those_of_the_turns_they_belong_to():
 
 
 def test_media_are_needed_from_the_turn_that_has_them_on():
-    first = ["seeker: 一", turn("supporter: 甲", media=[CLIP])]  # not needed to write that reply
-    turns = [*first, turn("seeker: 二", media=[CLIP]), "supporter: 乙", "seeker: 三", "supporter: 丙"]
-    assert [row["needs_media"] for row in sampled(dialogue(1, *turns))] == [False, True, True]
+    """Where the source says that text does not do; that there are some is noted in any case."""
+    for needed in (True, False, None):
+        clip = CLIP | {"needed": needed}
+        first = ["seeker: 一", turn("supporter: 甲", media=[clip])]  # not needed to write that reply
+        turns = [*first, turn("seeker: 二", media=[clip]), "supporter: 乙", "seeker: 三", "supporter: 丙"]
+        rows = sampled(dialogue(1, *turns))
+        assert [row["has_media"] for row in rows] == [False, True, True]
+        assert [row["needs_media"] for row in rows] == [False, bool(needed), bool(needed)]
 
 
 def test_the_rounds_are_those_that_the_law_draws_by_the_settings_and_the_seed_and_the_others_say_so():
@@ -139,7 +144,7 @@ def test_all_variants_have_the_rounds_of_their_source_and_copies_its_words(
     kept, dropped = rewritten(*rows, sources=sources, n_samples=wanted, variants=("none", *"DRP"))
     of_sources = sample_turns(unique_dialogues(*sources), Sampling(n_samples=wanted), 5)[0]
     key = ["source_dialogue_id", "round"]
-    same = ["probability", "n_rounds", "strategies", "emotion", "group_id", "source", "risk", "under_18", "needs_media"]
+    same = ["probability", "n_rounds", "strategies", "emotion", "group_id", "source", "risk", "under_18"]
     for variant in variants:
         of_variant = kept.filter(variant=variant)
         both = of_variant.join(of_sources, left_on=key, right_on=["dialogue_id", "round"], suffix="_of_source")
@@ -156,7 +161,7 @@ def test_all_variants_have_the_rounds_of_their_source_and_copies_its_words(
 def test_a_rewriting_needs_the_clips_that_its_source_needs():
     source = dialogue(1, turn("seeker: 一", media=[CLIP]), "supporter: 甲")
     kept, _ = rewritten(rewriting(source, "P"), sources=[source])
-    assert kept["needs_media"].to_list() == [True]
+    assert kept.select("needs_media", "has_media").rows() == [(True, True)]
 
 
 def test_a_variant_that_is_not_wanted_and_one_whose_source_has_gone_or_changed_are_dropped_round_by_round():

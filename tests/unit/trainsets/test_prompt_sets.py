@@ -175,6 +175,14 @@ def test_a_round_that_needs_a_clip_is_kept_out_even_where_risk_is_allowed():
         assert refused("grpo_cer", {"needs_media": True, "risk": RISK}, chosen)[:2] == ("s:1#2", "needs_media")
 
 
+def test_a_round_whose_clips_are_not_needed_is_asked_by_its_text_unless_the_setting_drops_it():
+    with_clips = {"has_media": True}
+    assert only("grpo_cer", with_clips) == only("grpo_cer")
+    detail = "the history holds a clip, and the setting prompts.media drops it"
+    assert refused("grpo_cer", with_clips, Prompts(media="drop")) == ("s:1#2", "needs_media", detail)
+    assert only("grpo_cer", settings=Prompts(media="drop")) == only("grpo_cer")
+
+
 @each_set
 def test_by_characters_a_prompt_may_be_as_long_as_the_limit_and_no_longer(name: str):
     length = sum(len(turn["content"]) for turn in only(name)["prompt"])

@@ -8,6 +8,7 @@ from unique_rows import post, rounds, sampled_round, splits
 
 from pipelines.ingest.registry import READERS
 from pipelines.release.checks.sources import licences, media, sources
+from pipelines.settings import Prompts, Settings
 from pipelines.store.release_manifest import text_only
 from pipelines.store.releases import Releases
 from pipelines.trainsets.prompt_sets import cer_prompts
@@ -60,9 +61,10 @@ def test_a_crawl_has_its_first_and_last_day():
 SAID = ["seeker: 我睡不着"]
 
 
-def turns(lacking: int, rest: int):
-    of = [True] * lacking + [False] * rest
-    return rounds(*(sampled_round(1, at, SAID, "我在听。", needs_media=clip) for at, clip in enumerate(of, 1)))
+def turns(lacking: int, rest: int, read: int = 0):
+    of = [(True, True)] * lacking + [(False, True)] * read + [(False, False)] * rest
+    marks = [dict(zip(("needs_media", "has_media"), one, strict=True)) for one in of]
+    return rounds(*(sampled_round(1, at, SAID, "我在听。", **clips) for at, clips in enumerate(marks, 1)))
 
 
 def test_rounds_that_lack_media_are_counted_with_their_share_in_a_sentence(tmp_path):
@@ -74,3 +76,19 @@ def test_rounds_that_lack_media_are_counted_with_their_share_in_a_sentence(tmp_p
     assert text_only(told) == "text only: 1 of 8 rounds (12.5%) lacked media, and are left out"
     assert text_only(Releases(tmp_path).read("v1")) == text_only(told)
     assert text_only(told.model_copy(update={"findings": []})) == "text only: no round lacked media"
+
+
+def test_rounds_that_are_read_without_their_clips_are_counted_apart_from_those_that_are_left_out():
+    read = {media: list(sources_media(media)) for media in ("text", "drop")}
+    (text,), (drop,) = read["text"], read["drop"]
+    assert text.what == (
+        "text only: 1 of 8 rounds (12.5%) lacked media, and are left out; "
+        "2 of 8 rounds (25.0%) are read by their text, without their clips"
+    )
+    assert drop.what == "text only: 3 of 8 rounds (37.5%) lacked media, and are left out"
+    assert text.examples == drop.examples == ["s:1#1", "s:1#2", "s:1#3"]
+
+
+def sources_media(chosen):
+    settings = Settings(prompts=Prompts(media=chosen))
+    return media(few_rows(split_of=SPLITS, settings=settings, sampled_turns=turns(1, 5, read=2)))
