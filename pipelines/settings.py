@@ -231,7 +231,7 @@ class Publish(_Section):
 class Release(_Section):
     """What a release may do without. Ours: more is no accident, and something is wrong with the home."""
 
-    left_out: float = Field(0.01, ge=0, lt=1)  # of its rows, and of its posts and dialogues, where splits leak
+    left_out: float = Field(0.01, ge=0, lt=1)  # of its posts and dialogues, where splits leak; five always
 
 
 class Training(_Section):

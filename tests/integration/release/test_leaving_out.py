@@ -15,7 +15,7 @@ from pipelines.errors import ReleaseRefused, RequestError
 from pipelines.operations.erase.erasing import erase
 from pipelines.operations.erase.survey import Request
 from pipelines.operations.release import export, release
-from pipelines.release.assemble import left_out, require_few
+from pipelines.release.assemble import FEW, require_few
 from pipelines.release.changes import changes
 from pipelines.release.checks.leaks import LEAKS, near_duplicates, text_reuse
 from pipelines.release.checks.released import CONFIGS, Released, finding, pinned
@@ -25,8 +25,6 @@ from pipelines.settings import Settings
 from pipelines.store import Store
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
-
-TWO_PERCENT = Settings(release=Allowed(left_out=0.02))  # a home of 156 posts and dialogues, and two leaks
 
 
 class Leaks:
@@ -62,7 +60,7 @@ def leaking(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tupl
 
 @pytest.fixture(scope="module")
 def made(leaking: tuple[Path, Leaks]) -> Release:
-    return release(leaking[0], "v1", settings=TWO_PERCENT)
+    return release(leaking[0], "v1", settings=Settings())
 
 
 class OfFiles(Released):
@@ -114,24 +112,17 @@ def test_the_side_that_trains_goes_with_what_was_made_from_it_and_the_manifest_l
     assert counted == {"sample": sum(made.rows(config) for config in made.configs)}
 
 
-def test_the_same_home_gives_the_same_release_and_strict_or_a_smaller_share_none(leaking, made):
+def test_the_same_home_gives_the_same_release_and_strict_none(leaking, made):
     home, _ = leaking
-    assert release(home, "v1", settings=TWO_PERCENT) == made
-    again = release(home, "v1.again", settings=TWO_PERCENT)
+    assert release(home, "v1", settings=Settings()) == made
+    again = release(home, "v1.again", settings=Settings())
     assert (again.content, again.configs, again.left_out) == (made.content, made.configs, made.left_out)
     names = Releases(home).names()
     with pytest.raises(ReleaseRefused, match="tell the same story") as strict:
-        release(home, "v2", strict=True, settings=TWO_PERCENT)
+        release(home, "v2", strict=True, settings=Settings())
     assert {one.check for one in strict.value.findings if one.severity == "refuse"} >= set(LEAKS)
     with pytest.raises(RequestError, match="holds something else"):
-        release(home, "v1", strict=True, settings=TWO_PERCENT)
-    with pytest.raises(ReleaseRefused) as many:
-        release(home, "v2", settings=Settings())
-    refusals = [one for one in many.value.findings if one.severity == "refuse"]
-    assert {one.check for one in refusals} == set(LEAKS)
-    rows, left = sum(map(made.rows, made.configs)), sum(one.count for one in made.left_out)
-    counts = f"these are 2 of 156 posts and dialogues, and {left} of {rows + left} rows"
-    assert all(counts in one.hint for one in refusals)
+        release(home, "v1", strict=True, settings=Settings())
     assert Releases(home).names() == names
 
 
@@ -154,23 +145,17 @@ def test_no_exporter_writes_them_and_the_checks_find_no_leak_in_what_it_wrote(le
         assert not [row for row in leaks.ids.values() if row.encode() in content], written
 
 
-def test_one_dialogue_that_is_in_many_rows_is_refused_by_their_share(labelled_store):
-    """It is less than 1 % of the posts and dialogues: rewrites of others to its persona go with it."""
+def test_more_than_a_few_and_than_the_share_that_the_settings_allow_is_refused(labelled_store):
     whole = Released(Path(), labelled_store, pinned(labelled_store)[0], Settings())
-    pools = labelled_store.read("rewritten_rounds").collect()
-    drawn = pools["persona_id"].drop_nulls().str.extract("^([^/#~]+)").value_counts(sort=True)["persona_id"][0]
-    left = whole.without([drawn])
-    gone = left_out(whole, left, "near_duplicates")
-    of_others = [row for one in gone for row in one.row_ids if not row.startswith(drawn)]
-    assert of_others
-    assert all("~P" in row for row in of_others)
-    total, rows = whole.rows["origin"].n_unique(), sum(one.count for one in gone)
-    share = (1 / total + rows / whole.rows.height) / 2
-    assert 1 / total < share < rows / whole.rows.height
-    bound = replace(whole, settings=Settings(release=Allowed(left_out=share)))
-    with pytest.raises(ReleaseRefused):
-        require_few("v1", bound, [drawn], gone, [finding("near_duplicates", "pairs", "hint", [drawn])])
-    require_few("v1", bound, [drawn], gone[:0], [])
+    total = whole.rows["origin"].n_unique()
+    mended = [finding("near_duplicates", "pairs", "hint", ["a"], severity="leave_out")]
+    for share, allowed in ((0.0, FEW), (0.5, total // 2)):
+        bound = replace(whole, settings=Settings(release=Allowed(left_out=share)))
+        require_few("v1", bound, [str(number) for number in range(allowed)], mended)
+        with pytest.raises(ReleaseRefused, match="pairs") as refused:
+            require_few("v1", bound, [str(number) for number in range(allowed + 1)], mended)
+        [one] = refused.value.findings
+        assert (one.severity, f"{allowed + 1} of {total} posts" in one.hint) == ("refuse", True)
 
 
 def test_what_is_left_out_is_erased_like_anything_else(sample_home, leaking, tmp_path):
