@@ -27,7 +27,8 @@ _C1 = re.compile(r"[\x80-\x84\x86-\x9f]")
 _LATIN = re.compile(r"[\xa1-\xff]")
 _UTF8_HAN = re.compile(rb"(?:[\xe4-\xe9][\x80-\xbf]{2}){6}")
 _ANY_HAN = re.compile(rf"[{_HAN}]")
-_PAGER = "[class*='pag'] a[href], .pg a[href], nav a[href]"
+_PAGER = "[class*='pag'], .pg, nav"
+_MOST_LINKS = 40  # of a pager; what is called a page and has more is one
 _NO_PAGER = ".t_f, .cm, .text, .discuss, .reply-content"  # texts of people, and comments, which have pagers too
 _NEXT = re.compile(r"(?:下一?[页頁]|[后後]一?[页頁]|next(?: page)?)\s*[»›>→]?|[»›>→]", re.IGNORECASE)
 
@@ -214,7 +215,9 @@ def next_link(
     `place` gives what an address shows, and which page of it; `n_pages` is how many there are, as the page states it.
     Raises PageError where a mark leads nowhere, or the page names later pages and not the next.
     """
-    links = html.find(top, f"{css}, [rel~='next'][href], {_PAGER}")
+    pagers = [html.find(each, "a[href]") for each in html.find(top, _PAGER)]
+    links = dict.fromkeys(html.find(top, f"{css}, [rel~='next'][href]"))
+    links |= dict.fromkeys(link for pager in pagers if len(pager) <= _MOST_LINKS for link in pager)
     base, (shown, number) = html.base(top, url) if links else url, place(url)
     chosen = set(html.find(top, css)) if links else set()
     aside = {link for each in html.find(top, _NO_PAGER) for link in html.find(each, "[href]")} if links else set()

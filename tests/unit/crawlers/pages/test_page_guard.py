@@ -31,6 +31,9 @@ LAST = {
     "a link that is disabled": "<nav><a href='/qa?page=1'>1</a><li class='disabled'><a href='#'>下一页</a></li></nav>",
     "a link to itself": "<nav><a href='/qa?page=2'>下一页</a></nav>",
     "the next article": "<a rel='next' href='/qa/100841600'>下一篇</a>",
+    "an arrow within a page that is called one": (
+        f"<div class='page-wrap'>{'<a href=/user/7>x</a>' * 60}<a href='javascript:;'>›</a></div>"
+    ),
     "an arrow of a slide show": "<div class='slides'><a href='javascript:;'>›</a></div>",
     "what a person pasted": "<div class='text'><nav><a href='/qa?page=9'>9</a></nav></div>",
     "the pager of comments": "<div class='cm'><p class='pg'><a href='javascript:;' class='nxt'>下一页</a></p></div>",
