@@ -30,6 +30,7 @@ class Emotion(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     emotion: str
+    intensity: int
     why: str
 
 

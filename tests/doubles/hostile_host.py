@@ -8,7 +8,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-GOOD = '{"emotion":"焦虑","why":"编造的"}'
+GOOD = '{"emotion":"焦虑","intensity":3,"why":"编造的"}'
 DRIP = 0.05  # seconds
 BOMB = 1_200_000_000  # bytes, once unpacked
 

@@ -137,7 +137,7 @@ def test_a_storm_lowers_what_is_in_flight(tmp_path):
 
 def test_a_reply_cut_short_is_asked_again_with_twice_the_room(tmp_path):
     with vendor_as() as vendor:
-        llm = llm_for(tmp_path, vendor.base_url, profile="max_tokens = 20")  # the reply has about 38 characters
+        llm = llm_for(tmp_path, vendor.base_url, profile="max_tokens = 30")  # the reply has about 55 characters
         with asking(tmp_path, llm) as ask:
             (reply,) = ask.ask("emotions", [question(1)])
         assert vendor.stats()["requests"] == 2
@@ -150,7 +150,7 @@ def test_a_reply_cut_short_is_asked_again_with_twice_the_room(tmp_path):
     assert (short.value, short.reason, short.detail.endswith(" tokens")) == (None, "cut_short", True)
     with ledger_of(tmp_path) as ledger:
         rooms = sorted(json.loads(one.payload)["max_tokens"] for one in ledger.exchanges())
-    assert rooms == [20, 20, 40, 40, 80]  # and no further
+    assert rooms == [30, 30, 60, 60, 120]  # and no further
 
 
 # A request that the host would not have

@@ -22,7 +22,9 @@ from pipelines.llm.providers.replay import record
 GOOD = {
     "id": "x",
     "model": "stub-1",
-    "choices": [{"index": 0, "finish_reason": "stop", "message": {"content": '{"emotion":"焦虑","why":"x"}'}}],
+    "choices": [
+        {"index": 0, "finish_reason": "stop", "message": {"content": '{"emotion":"焦虑","intensity":3,"why":"x"}'}}
+    ],
     "usage": {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 2}},
 }
 
