@@ -30,8 +30,13 @@ class Emotion(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     emotion: str
-    intensity: int
     why: str
+
+
+class _Reply(Emotion):
+    """As the vendor answers: it says how strong the emotion is, too."""
+
+    intensity: int = 3
 
 
 @contextmanager
@@ -43,7 +48,7 @@ def vendor_as(**script):
 
 def question(i, *, prompt=PROMPT, model="stub", text=None, sample=0, schema=Emotion, parse=None, before=()):
     inputs = {"unit": "post", "text": f"第{i}篇：{WORDS}" if text is None else text}
-    parse = parse or Emotion.model_validate_json
+    parse = parse or _Reply.model_validate_json
     return Question("emotions", f"r{i}", prompt, inputs, parse, model, schema, sample, before)
 
 
