@@ -91,7 +91,7 @@ def labelled_store(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) 
     store = Store(home / "data")
     candidates, turns = (store.read(name).collect() for name in ("cer_candidates", "sampled_turns"))
     store.write("cer_labels", made_labels(candidates, turns))
-    named = {"rewrite", "sampled_rewrites", "prompts", "training", "coe_chains"}
+    named = {"rewrite", "prompts", "training", "coe_chains"}
     _make(store, (stage for stage in STAGES if named & {stage.group, stage.name}), LABELLED)
     return store
 

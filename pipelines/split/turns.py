@@ -141,7 +141,7 @@ def make_sampled_turns(coherent_dialogues: pl.DataFrame, settings: Settings) -> 
 
 @stage(
     "sampled_rewrites",
-    group="sample",
+    group="rewrite",
     reads=("sampling", "seed"),
     units={"sampled_rewrites": {"round": ("rewritten_dialogues",)}},
 )

@@ -41,7 +41,7 @@ def persona_home(training_home: Path, tmp_path_factory: pytest.TempPathFactory) 
     settings = LABELLED.model_copy(update={"rewrite": Rewrite()})
     clients = FakePool(None, settings.llm)
     for stage in STAGES:
-        if stage.group in ("rewrite", "sample", "prompts", "training"):
+        if stage.group in ("rewrite", "prompts", "training"):
             Runner(Store(home / "data"), settings, clients).run(stage)
     release(home, "v1", allow=["not_from_a_model"], settings=settings)
     return home
