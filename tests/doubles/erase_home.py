@@ -110,8 +110,10 @@ def make_home(home: Path) -> Store:
     duplicate = drop("unique_posts", "post", "s:c", "near_duplicate", "0.93 like s:a")
     store.write("unique_posts", frame("unique_posts", *map(_unique, clean)), duplicate)
     keys = [post_keys(frame("clean_posts", one))["keys"][0].to_list() for one in clean]
-    groups = [{"group_id": f"g{n}", "split": "train", "given_at": "v", "members": its} for n, its in enumerate(keys)]
-    store.write("splits", frame("splits", *groups))
+    groups = {f"g{n}": its for n, its in enumerate(keys)} | {"g6": []}  # g6: of the rewriting below
+    given = {"split": "train", "given_at": "v"}
+    splits = frame("splits", *(given | {"group_id": group, "members": its} for group, its in groups.items()))
+    store.write("splits", splits)
     exchanges = (HERS, MADE), (HIS, QUOTED), (OTHER_TALK[0], REWRITTEN[0]), (HIS + "？", TO_HIM)
     with Ledger(home / "ledger.sqlite") as ledger:
         keys = [asyncio.run(_ask(ledger, said, reply)) for said, reply in exchanges]
@@ -135,8 +137,7 @@ def make_home(home: Path) -> Store:
     again |= {"round": 1, "n_rounds": 1, "source": "s", "reference": REWRITTEN[1], "reference_origin": "model"}
     rewrites = frame("sampled_rewrites", again | {"history": _turns(REWRITTEN)[:1]})
     store.write("sampled_rewrites", rewrites)
-    trained = frame("splits", {"group_id": "g6", "split": "train"})
-    store.write("grpo_cer", cer_prompts(frame("sampled_turns"), trained, rewrites=rewrites)[0])
+    store.write("grpo_cer", cer_prompts(frame("sampled_turns"), splits, rewrites=rewrites)[0])
     asked_by_him = {
         "made_from": "s:b", "group_id": "g:b", "query": HIS, "positive": TO_HIM, "positive_id": "s:b/1",
         "positive_role": "member", "split": "train", "variant": "none", "providers": ["openai"],

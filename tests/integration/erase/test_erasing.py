@@ -123,7 +123,7 @@ def test_rows_made_from_it_go_and_their_neighbours_stay(erased):
         assert store.read(table).collect().is_empty(), "s:y was rewritten to the persona of s:x"
     assert store.read("rewrite_judgements").collect().is_empty()
     assert store.read("persona_fits").collect()["pool"].to_list() == [["s:y/seeker"]]
-    assert store.read("splits").collect()["group_id"].to_list() == ["g1"]
+    assert store.read("splits").collect()["group_id"].to_list() == ["g1", "g6"]
     mask = SuppressionList(erased).mask
     [kept] = store.read("unique_posts").collect()["answers"].to_list()
     assert kept[0]["cluster_id"] == mask("s:a/1"), "ids in rows that stay are masked"
