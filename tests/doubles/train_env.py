@@ -16,8 +16,9 @@ import pytest
 from pipelines.defs.resources import HomeResource
 from pipelines.defs.training import trainings
 from pipelines.settings import ROOT, Rewards
-from pipelines.store.releases import Releases
 from pipelines.train.experiment import Planned, plan_runs, read_experiment
+from pipelines.train.prepare import prepare
+from pipelines.train.recipe import load_recipe
 from pipelines.train.runs import LOCK
 from pipelines.train.services import PYTHON
 
@@ -37,12 +38,11 @@ def require_train_env() -> None:
         pytest.fail("there is no .venv-train: make train-env")
 
 
-def warm(home: Path, run: Path, rows: str, *options: str) -> Path:
-    """The folder of a run with the tiny model that it starts from, made of the train rows of a set of `v1`."""
-    run.mkdir(parents=True)
-    [path] = (Releases(home).folder("v1") / rows).glob("train-*.parquet")
-    in_train_env("-m", "pipelines.train.tiny", run / "start", path, *options)
-    return run
+def trained(home: Path, recipe: str, name: str) -> Path:
+    """The folder of a run of a recipe as `cpu_smoke` has it, trained to its end."""
+    run = prepare(home, load_recipe(recipe), "cpu_smoke", name=name)
+    run.train(lambda step, metrics: None)
+    return run.folder
 
 
 def in_train_env(*words: object, stdin: Any = None, cwd: Path | None = None, **environment: str) -> str:

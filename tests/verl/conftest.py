@@ -1,6 +1,5 @@
 """A home to train in, shared by all that train: one worker makes it, once."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -8,14 +7,13 @@ import pytest
 from dagster_fixtures import instance
 from fake_model import FakePool
 from labels_made import LABELLED
-from train_env import Trained, require_train_env, train_experiment, warm
+from train_env import Trained, require_train_env, train_experiment, trained
 
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
 from pipelines.operations.release import release
 from pipelines.settings import Rewrite
 from pipelines.store import Store
-from pipelines.train.runs import MODEL, NOTE
 
 __all__ = ["instance"]
 
@@ -49,11 +47,8 @@ def persona_home(training_home: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="session")
 def warm_start(training_home: Path) -> Path:
-    """The folder of a run of `empathy_sft`, as if it had come to its end: its model writes E's format now and then."""
-    run = training_home / "training" / "warm"
-    warm(training_home, run, "sft_coe", "--form=coe", "--epochs=1", "--batch=4").joinpath("start").rename(run / MODEL)
-    (run / NOTE).write_text(json.dumps({"recipe": "empathy_sft", "release": {"name": "v1"}, "overrides": {}}))
-    return run
+    """The folder of a run of `empathy_sft` that has come to its end."""
+    return trained(training_home, "empathy_sft", "warm")
 
 
 @pytest.fixture(scope="session")

@@ -1,50 +1,100 @@
-"""C's recipe in verl itself, on a CPU: the rewards that reach the advantages, until one of verl's workers is killed."""
+"""C's whole chain, for real: UnifiReward on people's labels, SFT on what they found right, and GRPO from that warm
+start with that judge, on dialogues and their rewritings by personas. One of verl's workers is killed, and the command
+is given again.
+"""
 
 import os
+import shutil
 import signal
+import subprocess
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from train_env import commands, read_lines, settings_options, start_command, warm
+from judge_process import profiles
+from train_env import (
+    QUIET,
+    Trained,
+    commands,
+    read_lines,
+    settings_options,
+    start_command,
+    trained,
+)
 from web_ui import tree
 
 from pipelines.rewards.compeer import parts
 from pipelines.rewards.redundancy import reweight
+from pipelines.settings import ROOT
 from pipelines.store.releases import Releases
-from pipelines.train.runs import ROLLOUTS, SCORED, read_metrics
+from pipelines.train.runs import MODEL, ROLLOUTS, SCORED, read_metrics, read_note
+from pipelines.train.services import PYTHON
+from pipelines.train.trainers import last_step
 
-NAME, STEPS, PROMPTS, GROUP = "urp", 5, 2, 4
+NAME, WARM, STEPS, SAVED, PROMPTS, GROUP = "urp", "cer", 12, 4, 4, 8
 SET = {
-    **{"trainer.total_training_steps": 1000, "trainer.save_freq": 1000, "trainer.test_freq": -1},
-    **{"trainer.val_before_train": False, "data.train_batch_size": PROMPTS, "data.max_response_length": 96},
+    **{"trainer.total_training_steps": STEPS, "trainer.save_freq": SAVED, "trainer.test_freq": -1},
+    **{"trainer.val_before_train": False, "data.train_batch_size": PROMPTS, "reward.num_workers": 2},
+    "actor_rollout_ref.actor.optim.lr": 3e-4,  # for half as many outputs a step, and a judge that knows little
     "actor_rollout_ref.actor.ppo_mini_batch_size": PROMPTS,
-    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": 8,
-    "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu": 8,
-    "actor_rollout_ref.actor.optim.lr": 1e-5,  # what a short warm start has taught is not to be lost again
-    **{"actor_rollout_ref.rollout.temperature": 0.7, "actor_rollout_ref.rollout.n": GROUP, "reward.num_workers": 2},
+    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": PROMPTS * GROUP,
+    "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu": PROMPTS * GROUP,
 }
 
-pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("training")]
+PARTS = ("step1", "step2", "step3", "response")
+
+pytestmark = [pytest.mark.timeout(1500), pytest.mark.xdist_group("training")]
 
 
 @pytest.fixture(scope="module")
-def run(training_home: Path) -> Path:
-    """The folder of the run, with what it starts from: a short warm start is enough."""
-    return warm(training_home, training_home / "training" / NAME, "grpo_cer", "--form=cer", "--epochs=4", "--batch=4")
+def judge(experiment: Trained) -> Iterator[str]:
+    """The address of the UnifiReward that the experiment has trained."""
+    command = [
+        str(PYTHON),
+        str(ROOT / "tests" / "doubles" / "served_model.py"),
+        str(experiment.plan[0].run.folder / MODEL),
+    ]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env={**os.environ, **QUIET}, **pipes) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.communicate()
 
 
 @pytest.fixture(scope="module")
-def stderr(run: Path) -> str:
-    """The error of the command when a worker of its run is killed behind `STEPS` steps: the one that draws the outputs,
+def home(training_home: Path, judge: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home whose settings know the judge, with the warm start."""
+    home = tmp_path_factory.mktemp("compeer") / "home"
+    shutil.copytree(training_home, home, ignore=shutil.ignore_patterns("training"))
+    profiles(home, judge, names=("unifireward",), profile='key_variable = ""\n')
+    trained(home, "compeer_sft", WARM)
+    return home
+
+
+@pytest.fixture(scope="module")
+def run(home: Path) -> Path:
+    """The folder of the run."""
+    return home / "training" / NAME
+
+
+def start(home: Path) -> "subprocess.Popen[str]":
+    options = ("--ablation=urp", "--preset=cpu_smoke", f"--name={NAME}", f"--start={WARM}")
+    asked = ("--provider=openai", "--budget=50")
+    return start_command(home, "train", "compeer_cer", *options, *asked, *settings_options(SET))
+
+
+@pytest.fixture(scope="module")
+def stderr(run: Path, home: Path) -> str:
+    """The error of the command when a worker of its run is killed behind a checkpoint: the one that draws the outputs,
     for which verl itself would wait without end.
     """
-    options = ("--ablation=urp", "--preset=cpu_smoke", f"--name={NAME}", *settings_options(SET))
-    process = start_command(run.parents[1], "train", "compeer_cer", *options)
-    while max(read_metrics(run), default=0) < STEPS and process.poll() is None:
+    process = start(home)
+    while last_step(run) < SAVED and process.poll() is None:
         time.sleep(0.1)
     names = commands()
     [pid] = [pid for pid in tree(process.pid) if names.get(pid, "").startswith("ray::AgentLoopWorkerTQ")]
@@ -55,7 +105,15 @@ def stderr(run: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def steps(run: Path, stderr: str) -> dict[int, list[dict[str, Any]]]:
+def ended(home: Path, stderr: str) -> str:
+    """The output of the same command, given again."""
+    stdout, stderr = (process := start(home)).communicate(timeout=1200)
+    assert process.returncode == 0, stderr
+    return stdout
+
+
+@pytest.fixture(scope="module")
+def steps(run: Path, ended: str) -> dict[int, list[dict[str, Any]]]:
     """The outputs of each step, as verl logged them, each with what our manager wrote of it (`scored`)."""
     scored = {f"{line['uid']}_{line['session']}_0": line for line in read_lines(run / SCORED)}
     return {
@@ -70,11 +128,64 @@ def test_a_worker_that_is_gone_stops_the_run(stderr: str):
     assert "agent_loop_worker_0" in stderr or "AgentLoopWorkerTQ" in stderr  # who notices it first
 
 
+def test_it_is_made_of_the_models_before_it_and_of_rewritings_and_comes_to_its_end(
+    run: Path, ended: str, steps: dict[int, list[dict[str, Any]]]
+):
+    note = read_note(run)
+    assert note["overrides"]["actor_rollout_ref.model.path"] == str(run.parent / WARM / MODEL)
+    assert (note["judge"]["provider"], note["judge"]["model"]) == ("openai", "unifireward")
+    assert sorted(step for step in read_metrics(run) if step) == list(range(1, STEPS + 1))
+    assert f"the model: {run / MODEL}" in ended
+    rows = pq.read_table(run / "data" / "train.parquet", columns=["row_id", "extra_info"]).to_pylist()
+    variant = {row["row_id"]: row["extra_info"]["variant"] for row in rows}
+    asked = Counter(variant[row["scored"]["row_id"]] for outputs in steps.values() for row in outputs)
+    assert asked.keys() == {"none", "P"}
+
+
+def test_a_step_is_right_where_the_judge_that_was_trained_says_so_and_wrong_where_it_is_missing(
+    steps: dict[int, list[dict[str, Any]]],
+):
+    scored = [row["scored"] for outputs in steps.values() for row in outputs]
+    verdicts = 0
+    for one in scored:
+        assert one["terms"]["judge_ok"] == 1
+        right = {
+            f"step{step}": f"第{number}步正确。" in one["words"] or f"Step {step} is right." in one["words"]
+            for step, number in enumerate("一二三", 1)
+        }
+        assert {name: one["terms"][name] for name in right} == {
+            name: 1.0 if yes else -1.0 for name, yes in right.items()
+        }
+        verdicts += len(one["words"].splitlines())
+    assert verdicts > len(scored)
+
+
+def test_what_is_missing_grows_less(steps: dict[int, list[dict[str, Any]]]):
+    """Of an output's three steps and its response; whatever the judge has of them, what is missing counts −1."""
+    there = [fmean(sum(parts(row["output"]).judged.values()) for row in outputs) for outputs in steps.values()]
+    assert fmean(there[-3:]) > fmean(there[:3]) + 0.3, there
+
+
 def test_every_output_has_its_line_whichever_worker_saw_it(run: Path, steps: dict[int, list[dict[str, Any]]]):
     assert len(list((run / SCORED).glob("*.jsonl"))) >= 2, "two workers"
     assert [len(rows) for rows in steps.values()] == [PROMPTS * GROUP] * STEPS
     for row in (row for rows in steps.values() for row in rows):
         assert (row["scored"]["output"], row["scored"]["split"]) == (row["output"], "train")
+
+
+def summed(terms: list[dict[str, float]], there: list[dict[str, bool]]) -> list[float]:
+    """r of the outputs of a group: their five terms. What the judge has failed to judge counts as the mean of its
+    verdicts in the group.
+    """
+    verdicts: dict[str, list[float]] = {name: [] for name in PARTS}
+    for one, has in zip(terms, there, strict=True):
+        for name in PARTS if one["judge_ok"] else ():
+            verdicts[name] += [one[name]] if has[name] else []
+    mean = {name: fmean(values) if values else 0.0 for name, values in verdicts.items()}
+    return [
+        one["format"] + sum(one[name] if one["judge_ok"] or not has[name] else mean[name] for name in PARTS)
+        for one, has in zip(terms, there, strict=True)
+    ]
 
 
 def test_the_reward_that_reached_the_advantage_is_that_of_the_equations(
@@ -91,14 +202,15 @@ def test_the_reward_that_reached_the_advantage_is_that_of_the_equations(
         for group in groups.values():
             assert len(group) == GROUP
             terms = [row["scored"]["terms"] for row in group]
-            r = [sum(one[name] for name in ("step1", "step2", "step3", "response", "format")) for one in terms]
-            responses = [parts(row["output"]).response or "" for row in group]
+            written = [parts(row["output"]) for row in group]
+            r = summed(terms, [one.judged for one in written])
+            responses = [one.response or "" for one in written]
             lengths = dict(zip(responses, (one["length"] for one in terms), strict=True))
             dialogue = rows[group[0]["scored"]["row_id"]]["extra_info"]["dialogue"]
             history = [turn["text"] for turn in dialogue]
             expected = reweight(r, responses, history, length=lengths.__getitem__)
             assert [row["score"] for row in group] == pytest.approx(expected.tolist(), abs=1e-5)
             weighed += expected.tolist() != pytest.approx(r)
-        mean = sum(row["score"] for row in outputs) / len(outputs)
-        assert read_metrics(run)[step]["critic/score/mean"] == pytest.approx(mean, abs=1e-5)
-    assert weighed >= 3, "else little was shown"
+        score = fmean(row["score"] for row in outputs)
+        assert read_metrics(run)[step]["critic/score/mean"] == pytest.approx(score, abs=1e-5)
+    assert weighed >= 10, "else little was shown"

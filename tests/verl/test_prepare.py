@@ -12,6 +12,7 @@ import pytest
 from pipelines.errors import RequestError, UnknownName
 from pipelines.flow.stages import STAGES
 from pipelines.settings import Rewards
+from pipelines.store import Store
 from pipelines.train.launch import Run, secret_variables, share_gpus
 from pipelines.train.prepare import _files, find_release, prepare
 from pipelines.train.recipe import load_recipe, recipe_names
@@ -104,6 +105,32 @@ def test_a_model_to_start_from_is_a_name(training_home: Path):
 
 
 # --- ablations and rows
+
+
+def test_on_the_way_to_the_rows_of_every_recipe_no_table_is_empty(training_home: Path):
+    """From what is imported (in the demo: crawled) to the release, for M, E and C."""
+    store, release = Store(training_home / "data"), find_release(training_home, "v1")
+    made_by = {table: stage for stage in STAGES for table in stage.tables}
+    empty = []
+    for name in recipe_names():
+        recipe = load_recipe(name)
+        left, seen = [recipe.rows], set[str]()
+        while left:
+            seen.add(table := left.pop())
+            left += [parent for parent in getattr(made_by.get(table), "parents", ()) if parent not in seen]
+        assert len(seen) > 5
+        partitions = {table: store.partitions(table) or [None] for table in seen - {"raw_posts"}}
+        rows = {
+            table: sum(store.version(table, partition=one).rows for one in partitions[table]) for table in partitions
+        }
+        empty += [(name, table) for table in rows if not rows[table]]
+        empty += [
+            (name, split)
+            for split in ("train", "validation")
+            if recipe.trainer != "sft" and not release.rows(recipe.rows, split)
+        ]
+        assert release.rows(recipe.rows, "train"), name
+    assert not empty
 
 
 def test_an_ablation_may_be_another_recipe(training_home: Path):
