@@ -60,7 +60,8 @@ class Cleaning(_Section):
     """What is taken out of every text. Personal data always are; M cleans by `paper`."""
 
     profile: Literal["default", "paper"] = "default"  # paper: all that is not Chinese goes
-    names: bool = True  # whether names, schools, employers, hospitals and addresses are looked for as well
+    # How names, schools, employers, hospitals and addresses are looked for; what leaves for the Hub is read `wide`, too.
+    names: Literal["strict", "wide", "none"] = "strict"
 
 
 class Crawl(_Section):

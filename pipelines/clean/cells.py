@@ -11,7 +11,7 @@ from pipelines.clean.normalise import Profile, normalised
 from pipelines.settings import Cleaning
 from pipelines.text.chunks import with_rows
 from pipelines.text.pii.placeholders import PATTERN
-from pipelines.text.pii.redaction import redact, without_addresses
+from pipelines.text.pii.redaction import Names, redact, without_addresses
 from pipelines.text.script import simplified
 from schemas.posts import PII
 
@@ -58,7 +58,7 @@ def cleaned(cells: pl.DataFrame, cleaning: Cleaning) -> tuple[pl.DataFrame, pl.D
 
 
 def _settled(
-    texts: pl.Series, groups: pl.Series, rows: pl.Series, names: bool, profile: Profile
+    texts: pl.Series, groups: pl.Series, rows: pl.Series, names: Names, profile: Profile
 ) -> tuple[pl.Series, pl.DataFrame]:
     """`texts` with those of `rows` redacted and normalised until nothing changes, and the counts of personal data."""
     counts = []
