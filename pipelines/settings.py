@@ -60,7 +60,7 @@ class Cleaning(_Section):
     """What is taken out of every text. Personal data always are; M cleans by `paper`."""
 
     profile: Literal["default", "paper"] = "default"  # paper: all that is not Chinese goes
-    # How names, schools, employers, hospitals and addresses are looked for; what leaves for the Hub is read `wide`, too.
+    # How names, schools, employers, hospitals and addresses are looked for; what goes to the Hub is read `wide`, too.
     names: Literal["strict", "wide", "none"] = "strict"
 
 

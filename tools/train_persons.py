@@ -1,10 +1,10 @@
 """The weights of `pipelines.text.pii.persons`: `python -m tools.train_persons DATA`, DATA a folder of public sets.
 
 Learns from the candidates of the wide finder: in real posts (DATA/real_posts, by the labels there and those in
-`tools/labels/personal_data.jsonl`, which hold offsets and kinds, no text), in the same posts with a name in the place of a
-noun, in counselling dialogues (every candidate is a client or a counsellor), and in medical questions and abstracts of
-papers (none is a private person). What fewer than five posts share is not kept, so that no post can be read out of the
-weights. Posts whose ids are in `tools/labels/held_back.txt` are left out: they measure what is learnt here.
+`tools/labels/personal_data.jsonl`: offsets and kinds, no text), in the same posts with a name in the place of a noun,
+in counselling dialogues (every candidate is a client or a counsellor), and in medical questions and abstracts of
+papers (none is a private person). What fewer than five posts share is not kept, so that no post can be read out of
+the weights. Posts whose ids are in `tools/labels/held_back.txt` are left out: they measure what is learnt here.
 """
 
 import csv
@@ -14,6 +14,7 @@ import json
 import random
 import sys
 import tarfile
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -34,24 +35,12 @@ _SHARED = 5  # posts
 _SEED = 7
 # How much a candidate of a source weighs. A swapped name stands where a real one could, and is more regular than those.
 _WEIGHT = {"real": 1.0, "swapped": 0.03, "dialogues": 0.1, "medical": 0.3, "papers": 0.2}
-# Whom abstracts of papers name.
-_SCHOLARS = frozenset(
-    "周辅成先生 周辅成 武寅 洪银兴 乔治 吕森 罗哈斯 王晴佳 冯友兰 宋神宗 郝瑞教授 褚伯秀 范应元 杨荣教授 陈杨荣 王彩玲 傅志泉教授 傅志泉 "
-    "胡塞尔 伊德 张晋藩先生 张晋藩 张斌 张轲 祝晓峰 王澍 刘家琨 王国维 罗杰 赵兴勤 康拉德 王世贞 兴勤 方汉奇教授 王杰 梅尔 安导元".split()
-)
-_NO_CLIENTS = frozenset("霍兰德 周考 司仪 谢裕中".split())
-# Nouns in whose place, or behind which, a name can stand; and what such a person is called.
-_NOUNS = {
-    "我室友 室友 舍友 闺蜜 我闺蜜 男朋友 女朋友 我朋友 同桌 前男友 前女友 同事 我同学 学长 学姐 表姐 表妹 他 她 我妈 我爸 朋友 同学": "",
-    "老师 班主任 辅导员": "老师 老师 导 主任",
-    "医生": "医生 医生 大夫 主任",
-    "咨询师": "老师 咨询师 医生",
-    "阿姨": "阿姨 姨",
-    "领导 老板": "总 经理 哥 姐",
-}
+_LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 class Example(NamedTuple):
+    """A candidate, what is seen of it, and whether it is a name."""
+
     source: str
     post: str
     features: set[str]
@@ -70,8 +59,10 @@ def candidates(texts: Sequence[str]) -> list[list[tuple[int, int]]]:
     return found
 
 
-def examples(source: str, texts: dict[str, str], names: dict[str, list[tuple[int, int]]] | bool, but: frozenset[str]) -> Iterator[Example]:
-    """The candidates in `texts`: names where they overlap one of `names`, or all, or none; those called as `but` are skipped."""
+def examples(
+    source: str, texts: dict[str, str], names: dict[str, list[tuple[int, int]]] | bool, but: frozenset[str]
+) -> Iterator[Example]:
+    """The candidates in `texts` without `but`: names where they overlap one of `names`, or all, or none."""
     for (post, text), spans in zip(texts.items(), candidates(list(texts.values())), strict=True):
         copies = Counter(text[start:end] for start, end in spans)
         for start, end in spans:
@@ -85,7 +76,7 @@ def examples(source: str, texts: dict[str, str], names: dict[str, list[tuple[int
 
 def swapped(posts: dict[str, str], chance: random.Random) -> tuple[dict[str, str], dict[str, list[tuple[int, int]]]]:
     """The posts that hold one of the nouns, with a name in its place or behind it, and where."""
-    titles = {noun: of for nouns, of in _NOUNS.items() for noun in nouns.split()}
+    titles = dict.fromkeys(_LISTS["nouns"]["plain"].split(), "") | _LISTS["nouns"]["titles"]
     texts, places = {}, {}
     for post, text in posts.items():
         if not (nouns := [noun for noun in titles if noun in text]):
@@ -113,7 +104,16 @@ def _name(titles: str, chance: random.Random) -> str:
     if titles:
         return surname + chance.choice(titles.split())
     doubled, foreign = chance.choice(given["doubled"]), chance.choice(given["foreign"])
-    made = [surname + first + second, surname + first, f"小{surname}", f"小{first}", f"阿{first}", doubled * 2, f"{surname}某", foreign]
+    made = [
+        surname + first + second,
+        surname + first,
+        f"小{surname}",
+        f"小{first}",
+        f"阿{first}",
+        doubled * 2,
+        f"{surname}某",
+        foreign,
+    ]
     return chance.choices(made, [25, 15, 25, 7, 8, 8, 6, 6])[0]
 
 
@@ -127,11 +127,14 @@ def labelled(folder: Path) -> tuple[dict[str, str], dict[str, list[tuple[int, in
     for file in (_LABELS / "personal_data.jsonl", folder / "real_posts" / "personal_data.jsonl"):
         for one in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
             if str(one["id"]) in names:
-                names[str(one["id"])] = [(span["start"], span["end"]) for span in one["spans"] if span["kind"] == "name"]
+                names[str(one["id"])] = [
+                    (span["start"], span["end"]) for span in one["spans"] if span["kind"] == "name"
+                ]
     return posts, names
 
 
 def sources(folder: Path) -> Iterator[Example]:
+    """Every candidate that is learnt from."""
     posts, names = labelled(folder)
     nobody: frozenset[str] = frozenset()
     yield from examples("real", posts, names, nobody)
@@ -140,14 +143,19 @@ def sources(folder: Path) -> Iterator[Example]:
     with tarfile.open(folder / "zh_multiturn" / "cpsycound_raw.tar.gz") as packed:
         files = [(member.name, packed.extractfile(member)) for member in packed.getmembers() if member.isfile()]
         dialogues = {name: file.read().decode() for name, file in files if file}
-    yield from examples("dialogues", dialogues, True, _NO_CLIENTS)
+    yield from examples("dialogues", dialogues, True, frozenset(_LISTS["no_clients"].split()))
     rows = csv.DictReader(io.StringIO((folder / "zh_qa" / "medical_qa_gb18030.csv").read_text(encoding="gb18030")))
-    yield from examples("medical", {f"m{n}": f"{row['ask']}\n{row['answer']}" for n, row in enumerate(rows)}, False, nobody)
+    yield from examples(
+        "medical", {f"m{n}": f"{row['ask']}\n{row['answer']}" for n, row in enumerate(rows)}, False, nobody
+    )
     lines = (folder / "negatives" / "csl_ts_dev.tsv").read_text(encoding="utf-8").splitlines()
-    yield from examples("papers", {f"p{n}": line for n, line in enumerate(lines)}, False, _SCHOLARS)
+    yield from examples(
+        "papers", {f"p{n}": line for n, line in enumerate(lines)}, False, frozenset(_LISTS["scholars"].split())
+    )
 
 
 def main(folder: Path) -> None:
+    """Writes the weights."""
     learnt = list(sources(folder))
     posts_of: dict[str, set[str]] = defaultdict(set)
     for one in learnt:
@@ -165,7 +173,9 @@ def main(folder: Path) -> None:
     for feature, weight in sorted(zip(vectors.get_feature_names_out(), model.coef_[0], strict=True)):
         if abs(weight) >= 0.01:
             weights[feature] = [round(float(weight), 3), len(posts_of[feature])]
-    lines = ",\n".join(f"{json.dumps(feature, ensure_ascii=False)}: {json.dumps(of)}" for feature, of in weights.items())
+    lines = ",\n".join(
+        f"{json.dumps(feature, ensure_ascii=False)}: {json.dumps(of)}" for feature, of in weights.items()
+    )
     WEIGHTS.write_text("{\n" + lines + "\n}\n", encoding="utf-8")
     counts = Counter((one.source, one.is_name) for one in learnt)
     sys.stdout.write(f"{len(weights)} weights from {dict(counts)}\n")

@@ -1,4 +1,4 @@
-"""Whoever is named once is named wherever the name stands again: in the same post, its answers, every turn of a dialogue."""
+"""A name that is found once is found wherever it stands again: in the post, its answers, every turn of a dialogue."""
 
 import polars as pl
 

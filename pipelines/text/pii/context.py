@@ -19,6 +19,8 @@ _NAMES_AT_MOST = 1000  # what jieba lists more often as a name is a word, or a h
 
 
 class Word(NamedTuple):
+    """What the dictionary knows of a word."""
+
     frequency: int  # in jieba's corpus of 60 million words
     tag: str
 
@@ -32,7 +34,9 @@ class Context(NamedTuple):
     words_behind: list[str]
     borders: tuple[bool, bool]  # whether a word of the plainest reading begins where the span does, and ends with it
     words_inside: list[str]  # of that reading; a word may reach out of the span
-    margin: float  # how much more likely what stands around would be by itself, in nats: a span that reads badly is high
+    margin: (
+        float  # how much more likely what stands around would be by itself, in nats: a span that reads badly is high
+    )
 
 
 @cache
@@ -41,13 +45,8 @@ def dictionary() -> dict[str, Word]:
     return {word: Word(frequency, tag) for word, frequency, tag in voc.listed().iter_rows()}
 
 
-def frequency(word: str) -> int:
-    known = dictionary().get(word)
-    return known.frequency if known else 0
-
-
 def crossing(text: str, start: int, end: int) -> tuple[int, int]:
-    """How frequent the most frequent word is that reaches over the start of the span, and over its end: 上海[大学]生."""
+    """How frequent the most frequent word is that reaches over each end of the span: 上海[大学]生."""
     words = dictionary()
 
     def over(place: int) -> int:

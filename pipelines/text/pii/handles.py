@@ -209,7 +209,9 @@ def find_nicknames(texts: pl.Series) -> pl.DataFrame:
     prose = pl.col("hit").str.contains(pl.when(after_colon).then(pl.lit(_QUESTION)).otherwise(pl.lit(_PROSE)))
     prose |= pl.col("cue").str.contains("id $") & pl.col("hit").str.contains("[了的]$")
     named = pl.col("cue").str.contains("(?:名|昵称) ?$")
-    prose |= pl.col("hit").str.contains(pl.when(after_colon | named).then(pl.lit(_LONG_CLAUSE)).otherwise(pl.lit(_CLAUSE)))
+    prose |= pl.col("hit").str.contains(
+        pl.when(after_colon | named).then(pl.lit(_LONG_CLAUSE)).otherwise(pl.lit(_CLAUSE))
+    )
     plain = [spans(hits.filter(~prose & ~subject), "account") for hits in (quoted, stated.select(quoted.columns))]
     accounts = gather([*plain, spans(sought, "account"), spans(everywhere, "account")])
     return accounts.with_columns(row=rows.gather(accounts["row"]).cast(pl.UInt32))

@@ -1,7 +1,7 @@
-"""Schools, hospitals, employers and places that are named beyond doubt: 武汉理工大学, but not 体验大学 (the life there).
+"""Schools, hospitals, employers and places that are named beyond doubt: 武汉理工大学, but not 体验大学.
 
-Closed shapes over lists of fact (`lexicons/institutions.toml`): of a hundred institutions that an open shape finds in real
-posts, seventy are words. What stands at either end must not be part of a longer word: 上海[大学]生.
+Closed shapes over lists of fact (`lexicons/institutions.toml`): of a hundred institutions that an open shape finds in
+real posts, seventy are words. What stands at either end must not be part of a longer word: 上海[大学]生.
 """
 
 import re
@@ -14,8 +14,7 @@ import polars as pl
 from pipelines.text import lexicon as lexicons
 from pipelines.text.pii import vocabulary as voc
 from pipelines.text.pii.context import crossing, dictionary
-from pipelines.text.pii.spans import SPANS, gather, matches, spans
-
+from pipelines.text.pii.spans import gather, matches, spans
 
 _ANY = 10**9  # a border that any word may reach over: brands are no parts of words
 
@@ -50,7 +49,8 @@ def _spans(texts: pl.Series, shape: Shape) -> pl.DataFrame:
     ):
         if pattern:
             hits = hits.filter(pl.col(side).str.contains(pattern) == wanted)
-    whole = [_is_whole(*row, shape.border) for row in hits.select("before", "hit", "after").iter_rows()]
+    around = hits.select("before", "hit", "after").iter_rows()
+    whole = [_is_whole(before, hit, behind, shape.border) for before, hit, behind in around]
     return spans(hits.filter(pl.Series(whole, dtype=pl.Boolean)), shape.kind)
 
 
@@ -65,6 +65,7 @@ def _shapes() -> tuple[Shape, ...]:
     words = {name: value.split() for name, value in listed["words"].items()}
     sign: dict[str, str] = listed["signs"]
     places, classes = voc.lexicon("places"), voc.lexicon("places")["classes"]
+    county = _any(one for one in words["county"] if len(one) > 2)
     city = sorted(set(places["city"]) - set(words["no_city"]))
     # 兴县 is a county; 兴 is a word.
     stems = [one[:-1] for one in words["county"] if len(one) > 2 and one[:-1] not in dictionary()]
@@ -76,19 +77,31 @@ def _shapes() -> tuple[Shape, ...]:
         "stem": rf"[\p{{Han}}--[{sign['function']}]]",
     }
     perhaps = set(classes["school_short"]) | set(words["perhaps_school"])
-    perhaps -= {*city, *words["surely_school"], *(one for one in perhaps if _is_word(one, {"nt", "ns", "nz", "j", "nr"}))}
+    perhaps -= {
+        "长大",
+        *city,
+        *words["surely_school"],
+        *(one for one in perhaps if _is_word(one, {"nt", "ns", "nz", "j", "nr"})),
+    }
     brands = {one for one in classes["brand"] if len(one) > 1 and not one.isdigit()}
     known = brands - set(classes["brand_word"]) - set(words["used_by_all"]) | set(words["bank"])
+    # Of one that its place and its subjects name.
+    university = (
+        f"(?:{part['city']}(?:省|市)?(?:{part['discipline']}{{0,4}}|{part['stem']}{{1,3}}{part['discipline']}{{1,3}})|"
+        f"{part['region']}{part['discipline']}{{1,4}})(?:大学|学院)"
+    )
     no_student, no_town = r"^生(?:[^物命]|$)|^城", r"^[荒方街道门]|^外卖|^卖"
     return (
         Shape("school", _any([*words["university"], *_universities()]), not_behind=no_student),
         Shape(
             "school",
-            f"(?:{part['city']}(?:省|市)?{part['discipline']}{{0,4}}|{part['region']}{part['discipline']}{{1,4}})(?:大学|学院)",
+            university,
             not_behind=no_student,
             unless="^(?:中国|南方|北方)(?:社会|民办|重点|师范|理工|工业|国际|城市|政治|经济|开放)",
         ),
-        Shape("school", _any(words["surely_school"]), not_behind=no_town, not_before="[湖河东西中江华台淮山]$", border=20),
+        Shape(
+            "school", _any(words["surely_school"]), not_behind=no_town, not_before="[湖河东西中江华台淮山]$", border=20
+        ),
         Shape(
             "school",
             _any(perhaps),
@@ -115,31 +128,71 @@ def _shapes() -> tuple[Shape, ...]:
             "北大[一三六]院|上海精卫|北京回龙观)",
             unless="^(?:中国|美国)",
         ),
-        Shape("hospital", part["hospital_name"], before=r"(?:在|去|到|从|[，。、；！？\s]|^)$", behind=sign["treated_behind"]),
+        Shape(
+            "hospital",
+            f"(?:(?:{part['place']}|{part['region']})[县区]?{part['stem']}{{1,6}}?|{university}{part['stem']}{{0,7}}?)(?:医院|医疗中心)",
+            unless="^..+(?:公立|私立|民营|正规|专业|知名|附近|当地|各大|三甲|本地|专科|省级|市级|定点)",
+        ),
+        Shape(
+            "hospital",
+            part["hospital_name"],
+            before=r"(?:在|去|到|从|[，。、；！？\s]|^)$",
+            behind=sign["treated_behind"],
+        ),
         Shape("employer", _any(known), before=sign["works_before"], behind=sign["works_behind"], border=_ANY),
         Shape("employer", _any(known), before=sign["works_surely_before"], border=_ANY),
         Shape("employer", _any(known), behind="^(?:员工|公司的|的?offer|校招|的?面试机会)", border=_ANY),
-        Shape("employer", _any(words["used_by_all"]), before=sign["works_before"], behind=sign["works_behind"].replace("的?offer|", "")),
+        Shape(
+            "employer",
+            _any(words["used_by_all"]),
+            before=sign["works_before"],
+            behind=sign["works_behind"].replace("的?offer|", ""),
+        ),
         Shape("employer", r"中[铁建交水冶][一二三四五六七八九十0-9]{1,3}[局航](?:集团)?"),
         Shape(
             "employer",
             rf"(?:{part['place']})?{part['stem']}{{2,16}}(?:股份有限公司|有限责任公司|有限公司|律师事务所|会计师事务所)",
             unless="^(?:知名|国内|外资|私营|民营|小型|大型|当地|本地|其他|之前|一线|律师|会计|上市|房地产|软件|互联网)",
+            border=_ANY,
         ),
         Shape(
             "employer",
             rf"{part['city']}(?:省|市)?(?:{part['utility']}|{part['stem']}{{2,6}}(?:科技|教育|传媒|咨询|置业|地产|物流|电子|贸易|集团))"
             "(?:集团|公司|局|总公司|分公司)",
         ),
-        Shape("employer", rf"{part['place']}{part['stem']}{{2,6}}(?:印务|制药|机械|服装|电子|皮鞋|纺织|食品|化工|钢铁|福利)厂"),
-        Shape("employer", rf"{part['stem']}{{2,10}}", cue="(?:叫做?|名叫|名为)(?:什么)?", behind="^的(?:一家)?(?:公司|单位|机构|企业|工厂|工作室|律所)"),
-        Shape("address", f"(?:{part['city']}(?:省|市)?)?{_any([one for one in words['county'] if len(one) > 2])}(?:{part['stem']}{{1,4}}(?:镇|乡|街道|村))?"),
-        Shape("address", f"{_any([one for one in words['county'] if len(one) == 2])}", before=r"(?:省|市|在|是|住|[，。\s]|^)$"),
-        Shape("address", part["known_place"]),
-        Shape("address", rf"{part['stem']}{{2,6}}(?:路|大道|大街|街|巷|弄|胡同)[0-9一二三四五六七八九十]{{1,5}}号(?:院|楼|室|[0-9]+号?)?"),
+        Shape(
+            "employer",
+            rf"{part['place']}{part['stem']}{{2,6}}(?:印务|制药|机械|服装|电子|皮鞋|纺织|食品|化工|钢铁|福利)厂",
+        ),
+        Shape(
+            "employer",
+            rf"{part['stem']}{{2,10}}",
+            cue="(?:叫做?|名叫|名为)(?:什么)?",
+            behind="^的(?:一家)?(?:公司|单位|机构|企业|工厂|工作室|律所)",
+        ),
         Shape(
             "address",
-            rf"(?:{part['city']}(?:省|市)?)?{part['stem']}{{2,6}}?(?:{part['house']}|镇|街道|村)",
+            f"(?:{part['city']}(?:省|市)?)?{county}(?:{part['stem']}{{1,4}}(?:镇|乡|街道|村))?",
+        ),
+        Shape(
+            "address",
+            f"{_any([one for one in words['county'] if len(one) == 2])}",
+            before=r"(?:省|市|在|是|住|[，。\s]|^)$",
+        ),
+        Shape(
+            "address",
+            f"{part['stem']}{{2,5}}(?:镇|乡|街道)",
+            unless="(?:[乡村城古小名集清市某那]|隔壁|景德)镇$|[家故他城老下水回梦醉侨同异思归还返进入原外离]乡$",
+            border=10,
+        ),
+        Shape("address", part["known_place"]),
+        Shape(
+            "address",
+            rf"{part['stem']}{{2,6}}(?:路|大道|大街|街|巷|弄|胡同)[0-9一二三四五六七八九十]{{1,5}}号(?:院|楼|室|[0-9]+号?)?",
+        ),
+        Shape(
+            "address",
+            rf"(?:{part['city']}(?:省|市)?)?{part['stem']}{{2,6}}?(?:{part['house']}{{1,2}}|镇|街道|村)",
             before=sign["lives_before"],
             behind=r"^(?:[，。、的里上住租0-9\s!！?？]|$|[一二三四五六七八九十]号)",
             unless="^(?:单身|青年|学生|人才|员工|教师|高档|附近|旁边|外面|别墅|宿舍|农|城|山|乡|老|新|旧|贫|隔)",
@@ -164,10 +217,14 @@ def _is_word(word: str, names: set[str]) -> bool:
 def _universities() -> list[str]:
     """Those that jieba lists by their names, without kinds of universities."""
     words = lexicons.lexicon("institutions", __file__)["words"]
-    kinds = f"^(?:{'|'.join(words['discipline'].split())}|人文|军医|重点|名牌|综合|函授|业余|老年|女子|普通|高等|民办|成人|党校|夜)+(?:大学|学院)$"
+    kinds = "|".join([*words["discipline"].split(), *words["kind_of_university"].split()])
+    kinds = f"^(?:{kinds})+(?:大学|学院)$"
     return [
         word
         for word, known in dictionary().items()
-        if known.tag in ("nt", "n") and word.endswith(("大学", "学院")) and len(word) >= 4
-        and "科学院" not in word and not re.search(kinds, word)
+        if known.tag in ("nt", "n")
+        and word.endswith(("大学", "学院"))
+        and len(word) >= 4
+        and "科学院" not in word
+        and not re.search(kinds, word)
     ]

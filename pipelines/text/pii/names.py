@@ -9,7 +9,7 @@ import polars as pl
 from pipelines.text.pii import lattice as la
 from pipelines.text.pii import vocabulary as voc
 from pipelines.text.pii.lattice import best_apart
-from pipelines.text.pii.segmentation import Segmented, name_model
+from pipelines.text.pii.segmentation import Segmented
 from pipelines.text.pii.spans import SPANS, gather, matches, spans
 
 # What each make must bring, in nats (see `segmentation`), before it is a name.

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipelines.text.pii import vocabulary as voc
-from pipelines.text.pii.context import Context, context, crossing, dictionary
+from pipelines.text.pii.context import Context, context, crossing, dictionary, is_name
 
 WEIGHTS = Path(__file__).parent / "lexicons" / "persons.json"
 _HAN = re.compile("[\u4e00-\u9fff]")
@@ -25,7 +25,7 @@ _BINS = (1, 20, 200, 2000)  # of frequencies
 _RANKS = (10, 30, 60, 120)  # of surnames
 _SIDE = 12  # characters, in which a film or an author makes somebody public
 _UNUSUAL = 90  # the rank of a surname from which on 小X is a word rather than a person
-_CALLED_SO, _LIKELY, _SURE = 0.3, 0.6, 0.9
+_BY_CUE, _BY_ROLE, _PERHAPS, _LIKELY, _SURE = 0.1, 0.2, 0.4, 0.7, 0.9  # how likely, by how much else speaks for it
 
 
 class Name(NamedTuple):
@@ -33,7 +33,7 @@ class Name(NamedTuple):
 
     core: str
     title: str
-    shape: str  # full, compound, called, doubled, surname, masked, latin, other
+    shape: str  # full, compound, called, doubled, surname, latin, other
 
 
 class Candidate(NamedTuple):
@@ -47,6 +47,7 @@ class Candidate(NamedTuple):
 
     @property
     def span(self) -> str:
+        """The candidate as it stands in the text."""
         return self.text[self.start : self.end]
 
 
@@ -93,21 +94,16 @@ def taken_apart(span: str) -> Name:
 
 
 def _shape(core: str) -> str:
-    if not _HAN.match(core):
-        return "latin"
-    if "某" in core[1:]:
-        return "masked"
-    if len(core) == 2 and core[0] in voc.lexicon("names")["title"]["before"]:
-        return "called"
-    if len(core) == 2 and core[0] == core[1]:
-        return "doubled"
-    if core in _lists().rank:
-        return "surname"
-    if core[:2] in voc.lexicon("surnames")["compound"]:
-        return "compound"
-    if core[0] in _lists().rank and len(core) in (2, 3):
-        return f"full{len(core)}"
-    return "other"
+    surnames = voc.lexicon("surnames")
+    shapes = {
+        "latin": not _HAN.match(core),
+        "called": len(core) == 2 and core[0] in voc.lexicon("names")["title"]["before"],
+        "doubled": len(core) == 2 and core[0] == core[1],
+        "surname": core in _lists().rank,
+        "compound": core[:2] in surnames["compound"],
+        f"full{len(core)}": core[0] in _lists().rank and len(core) in (2, 3),
+    }
+    return next((shape for shape, fits in shapes.items() if fits), "other")
 
 
 # What is seen of a candidate
@@ -123,7 +119,7 @@ def features(one: Candidate) -> set[str]:
 def _made(one: Candidate) -> Iterator[str]:
     core, title, shape = one.name
     rank, given = _lists().rank, _lists().given
-    parts = core[1:] if shape.startswith(("full", "called", "masked")) else core
+    parts = core[1:] if shape.startswith(("full", "called")) else core
     yield "characters " + " ".join(given.get(character, "rare") for character in parts[:3])
     surname = core[1] if shape == "called" else core[0]
     yield f"surname {_bin(rank.get(surname, 999), _RANKS)}"
@@ -186,7 +182,14 @@ def evidence(one: Candidate) -> set[str]:
     found = set()
     left, right = one.context.left, one.context.right
     signs = _lists().signs
-    for name, side in (("cue", left), ("person", left), ("met", left), ("meets", right), ("speaks", right)):
+    for name, side in (
+        ("cue", left),
+        ("person", left),
+        ("met", left),
+        ("meets", right),
+        ("speaks", right),
+        ("titled", right),
+    ):
         if signs[name].search(side):
             found.add({"met": "me", "meets": "me"}.get(name, name))
     if one.name.title:
@@ -221,16 +224,37 @@ def is_person(one: Candidate, probability: float) -> bool:
     signs, name = evidence(one), one.name
     if "public" in signs or ("in public" in signs and "cue" not in signs):
         return False
-    announced = signs & {"cue", "person", "me"}
-    if "cue" in signs:
-        return probability >= _CALLED_SO
-    if name.shape == "called" and _lists().rank.get(name.core[1], _UNUSUAL) >= _UNUSUAL and not announced:
-        return False  # 小群, 小贷
-    if announced or "title" in signs:
-        return probability >= _LIKELY
-    if name.shape in ("called", "surname", "masked"):
-        return probability >= (_LIKELY if signs & {"speaks", "many"} else _SURE)
-    return name.shape in ("doubled", "latin") and bool(signs & {"speaks", "many"}) and probability >= _SURE
+    announced = signs & {"cue", "person", "me", "titled"}
+    if name.shape == "called" and not announced and (_is_unusual(name.core[1]) or _is_part_of_a_word(one)):
+        return False  # 小群, 小贷; 小马|达
+    if name.title and not announced:
+        return probability >= (_SURE if _is_word(name.core) else _PERHAPS)
+    if announced:
+        return probability >= _least(one, signs)
+    if name.shape in ("called", "surname"):
+        return probability >= (_PERHAPS if signs & {"speaks", "many"} else _LIKELY)
+    return name.shape in ("doubled", "latin") and bool(signs & {"speaks", "many"}) and probability >= _LIKELY
+
+
+def _least(one: Candidate, signs: set[str]) -> float:
+    """How likely a name must be that somebody announces: the less, the more its characters are those of a name."""
+    known = dictionary().get(one.name.core)
+    if not one.name.shape.startswith(("full", "compound")) or (known and not is_name(known)):
+        return _PERHAPS
+    return _BY_CUE if "cue" in signs else _BY_ROLE
+
+
+def _is_unusual(surname: str) -> bool:
+    return _lists().rank.get(surname, _UNUSUAL) >= _UNUSUAL
+
+
+def _is_word(surname: str) -> bool:
+    listed = voc.lexicon("surnames")
+    return surname in listed["ordinary"] or surname in listed["rare"]
+
+
+def _is_part_of_a_word(one: Candidate) -> bool:
+    return max(crossing(one.text, one.start, one.end)) >= _BINS[1]
 
 
 def persons_in(names: pl.DataFrame, texts: pl.Series) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""What stands where personal data stood: `[电话]`, `[电话2]`, `[姓名]` …; in a text without a Chinese character `[phone]`.
+"""What stands where personal data stood: `[电话]`, `[电话2]`, `[姓名]` …; in a post or dialogue in English `[phone]`.
 
 The n-th different value of a kind inside one post carries n, from 2 on; every later step leaves these words alone.
 """
