@@ -24,8 +24,17 @@ _HAN = re.compile("[\u4e00-\u9fff]")
 _BINS = (1, 20, 200, 2000)  # of frequencies
 _RANKS = (10, 30, 60, 120)  # of surnames
 _SIDE = 12  # characters, in which a film or an author makes somebody public
+_KIN = "哥姐姨叔伯婶嫂爷奶"
 _UNUSUAL = 90  # the rank of a surname from which on 小X is a word rather than a person
-_BY_CUE, _BY_ROLE, _PERHAPS, _LIKELY, _SURE = 0.1, 0.2, 0.4, 0.7, 0.9  # how likely, by how much else speaks for it
+_ANNOUNCED = frozenset({"cue", "person", "me", "titled"})
+_BY_CUE, _BY_ROLE, _PERHAPS, _LIKELY, _SURE, _NEVER = (
+    0.1,
+    0.2,
+    0.4,
+    0.7,
+    0.9,
+    2.0,
+)  # how likely, by how much else speaks for it
 
 
 class Name(NamedTuple):
@@ -57,6 +66,7 @@ class _Lists(NamedTuple):
     titles: tuple[str, ...]
     beside: dict[str, list[tuple[str, frozenset[str]]]]
     public: frozenset[str]
+    foreign: frozenset[str]
     signs: dict[str, re.Pattern[str]]
 
 
@@ -76,6 +86,7 @@ def _lists() -> _Lists:
             for side, lists in (("before", before), ("behind", behind))
         },
         frozenset(one for part in voc.lexicon("public_figures").values() for one in part),
+        frozenset(given["foreign"]),
         {name: re.compile(pattern) for name, pattern in voc.signs("persons").items()},
     )
 
@@ -221,27 +232,36 @@ def probability(one: Candidate) -> float:
 
 def is_person(one: Candidate, probability: float) -> bool:
     """Whether so likely a candidate has the evidence to be a private person."""
-    signs, name = evidence(one), one.name
-    if "public" in signs or ("in public" in signs and "cue" not in signs):
-        return False
-    announced = signs & {"cue", "person", "me", "titled"}
-    if name.shape == "called" and not announced and (_is_unusual(name.core[1]) or _is_part_of_a_word(one)):
-        return False  # 小群, 小贷; 小马|达
-    if name.title and not announced:
-        return probability >= (_SURE if _is_word(name.core) else _PERHAPS)
-    if announced:
-        return probability >= _least(one, signs)
-    if name.shape in ("called", "surname"):
-        return probability >= (_PERHAPS if signs & {"speaks", "many"} else _LIKELY)
-    return name.shape in ("doubled", "latin") and bool(signs & {"speaks", "many"}) and probability >= _LIKELY
+    signs = evidence(one)
+    return not _is_ruled_out(one, signs) and probability >= _least(one, signs)
+
+
+def _is_ruled_out(one: Candidate, signs: set[str]) -> bool:
+    """Whether it is somebody known to all, or a word in whose place no person stands."""
+    shape, core, title = one.name.shape, one.name.core, one.name.title
+    return (
+        "public" in signs
+        or ("in public" in signs and "cue" not in signs)
+        # 小群, 小贷; 小马|达
+        or (shape == "called" and not signs & _ANNOUNCED and (_is_unusual(core[1]) or _is_part_of_a_word(one)))
+        or (shape == "other" and len(title) == 1 and title not in _KIN)  # 志工
+        or (shape == "latin" and not signs & {"cue", "person"} and core not in _lists().foreign)  # Excel
+    )
 
 
 def _least(one: Candidate, signs: set[str]) -> float:
-    """How likely a name must be that somebody announces: the less, the more its characters are those of a name."""
-    known = dictionary().get(one.name.core)
-    if not one.name.shape.startswith(("full", "compound")) or (known and not is_name(known)):
-        return _PERHAPS
-    return _BY_CUE if "cue" in signs else _BY_ROLE
+    """How likely a name must be: the less, the more says so and the more its characters are those of a name."""
+    name, met_again = one.name, bool(signs & {"speaks", "many"})
+    if signs & _ANNOUNCED:
+        known = dictionary().get(name.core)
+        if not name.shape.startswith(("full", "compound")) or (known and not is_name(known)):
+            return _PERHAPS
+        return _BY_CUE if "cue" in signs else _BY_ROLE
+    if name.title:
+        return _SURE if _is_word(name.core) else _PERHAPS
+    if name.shape in ("called", "surname"):
+        return _PERHAPS if met_again else _LIKELY
+    return _LIKELY if name.shape in ("doubled", "latin") and met_again else _NEVER
 
 
 def _is_unusual(surname: str) -> bool:
@@ -254,7 +274,7 @@ def _is_word(surname: str) -> bool:
 
 
 def _is_part_of_a_word(one: Candidate) -> bool:
-    return max(crossing(one.text, one.start, one.end)) >= _BINS[1]
+    return crossing(one.text, one.start, one.end)[1] >= _BINS[1]
 
 
 def persons_in(names: pl.DataFrame, texts: pl.Series) -> pl.DataFrame:
