@@ -142,6 +142,15 @@ def row(table: str, values: dict[str, Any]) -> Panel:
     return Panel(Group(*parts), title=_text(f"{table}  {title}"), title_align="left")
 
 
+def replaced(found: Iterable[Mapping[str, str]]) -> RenderableType:
+    """What cleaning took for personal data, a line each, in its context."""
+    table = Table("row", "place", "kind", "replaced")
+    for one in found:
+        words = _text(f"…{one['before']}").append(_text(one["text"], "bold red")).append(_text(f"{one['behind']}…"))
+        table.add_row(one["row_id"], one["place"], one["kind"], words)
+    return table if table.rows else _text("nothing that was replaced is in a row that cleaning kept")
+
+
 def _value(value: Any) -> RenderableType:
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return Group(*(_item(item) for item in value))
