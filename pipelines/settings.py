@@ -62,6 +62,7 @@ class Cleaning(_Section):
     profile: Literal["default", "paper"] = "default"  # paper: all that is not Chinese goes
     # How names, schools, employers, hospitals and addresses are looked for; what goes to the Hub is read `wide`, too.
     names: Literal["strict", "wide", "none"] = "strict"
+    ner: Path | None = None  # a folder with a model for token classification, which looks for them beside the rules
 
 
 class Crawl(_Section):
@@ -357,7 +358,7 @@ def load(home: Path) -> Settings:
 def _in(home: Path, settings: Settings) -> Settings:
     """The settings with the files that they name looked for in the home, wherever a command is called."""
     updated = {}
-    for section, names in (("llm", ("profiles", "recordings")), ("rewrite", ("encoder",))):
+    for section, names in (("llm", ("profiles", "recordings")), ("rewrite", ("encoder",)), ("cleaning", ("ner",))):
         values = getattr(settings, section)
         named = {name: home / path for name in names if (path := getattr(values, name)) is not None}
         updated[section] = values.model_copy(update=named)

@@ -57,7 +57,7 @@ def findings(released: Released, *, strict: bool = False) -> list[Finding]:
 
 # Of the settings these say where something lies on this machine, or who runs it.
 _PRIVATE = {"crawl": {"contact"}, "llm": {"profiles", "recordings"}}
-_PATHS = (("prompts", "tokenizer"), ("rewrite", "encoder"))
+_PATHS = (("prompts", "tokenizer"), ("rewrite", "encoder"), ("cleaning", "ner"))
 
 
 def assemble(

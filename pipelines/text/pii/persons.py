@@ -232,12 +232,12 @@ def probability(one: Candidate) -> float:
 
 def is_person(one: Candidate, probability: float) -> bool:
     """Whether so likely a candidate has the evidence to be a private person."""
-    signs = evidence(one)
-    return not _is_ruled_out(one, signs) and probability >= _least(one, signs)
+    return not is_ruled_out(one) and probability >= _least(one, evidence(one))
 
 
-def _is_ruled_out(one: Candidate, signs: set[str]) -> bool:
+def is_ruled_out(one: Candidate) -> bool:
     """Whether it is somebody known to all, or a word in whose place no person stands."""
+    signs = evidence(one)
     shape, core, title = one.name.shape, one.name.core, one.name.title
     return (
         "public" in signs

@@ -1,6 +1,7 @@
 """Personal data replaced by typed placeholders, the same value by the same one inside a post."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import polars as pl
@@ -51,7 +52,11 @@ class Redacted(NamedTuple):
 
 
 def redact(
-    texts: pl.Series | Iterable[str | bytes | None], groups: pl.Series | None = None, *, names: Names = "strict"
+    texts: pl.Series | Iterable[str | bytes | None],
+    groups: pl.Series | None = None,
+    *,
+    names: Names = "strict",
+    ner: Path | None = None,
 ) -> Redacted:
     """`texts` with their personal data replaced by placeholders (see `placeholders`).
 
@@ -61,6 +66,7 @@ def redact(
             placeholder, and a different one another.
         names: How names of persons, schools, employers, hospitals and addresses are looked for, besides contact data:
             `strict` takes those that have the evidence to be some, `wide` all that read like one, `none` none.
+        ner: A folder with a model for token classification, which looks for them as well (see `tagger`).
 
     Returns `(texts, counts)`: as many texts, nulls where they were, and a frame `row: UInt32, kind: String, count:
     Int64`, sorted, of what was replaced. Redacting the result again changes nothing.
@@ -82,7 +88,7 @@ def redact(
     rows = row
     for _ in range(_READINGS):
         some = current.gather(rows) if len(rows) < len(current) else current
-        hits = find(some, of_row["group"].gather(rows), names=names)
+        hits = find(some, of_row["group"].gather(rows), names=names, ner=ner)
         if hits.is_empty():
             break
         hits = hits.with_columns(row=rows.gather(hits["row"])).join(of_row, on="row", maintain_order="left")
@@ -109,11 +115,13 @@ def without_addresses(texts: pl.Series) -> pl.Series:
     return with_rows(texts, rows.gather(changed), without)
 
 
-def find(texts: pl.Series, groups: pl.Series | None = None, *, names: Names = "strict") -> pl.DataFrame:
+def find(
+    texts: pl.Series, groups: pl.Series | None = None, *, names: Names = "strict", ner: Path | None = None
+) -> pl.DataFrame:
     """What `redact` replaces when it first reads `texts`: a frame of SPANS, sorted, none overlapping another."""
     folded = fold(texts)
     kept = spans(matches(folded.texts, placeholders.PATTERN), _KEPT)
-    entities = [] if names == "none" else [find_entities(folded.texts, groups, wide=names == "wide")]
+    entities = [] if names == "none" else [find_entities(folded.texts, groups, wide=names == "wide", ner=ner)]
     hits = folded.back(gather([kept, _find_contact(folded.texts), *entities]))
     return _apart(hits).filter(pl.col("kind") != _KEPT)
 
@@ -128,7 +136,9 @@ def _find_contact(texts: pl.Series) -> pl.DataFrame:
     return gather([hits.with_columns(row=rows.gather(hits["row"]).cast(pl.UInt32)), find_nicknames(texts)])
 
 
-def find_entities(texts: pl.Series, groups: pl.Series | None = None, *, wide: bool = False) -> pl.DataFrame:
+def find_entities(
+    texts: pl.Series, groups: pl.Series | None = None, *, wide: bool = False, ner: Path | None = None
+) -> pl.DataFrame:
     """Names, schools, employers, hospitals and addresses in folded texts, and wherever their groups name them again."""
     from pipelines.text.pii.again import with_repeats
     from pipelines.text.pii.institutions import institutions_in
@@ -140,6 +150,10 @@ def find_entities(texts: pl.Series, groups: pl.Series | None = None, *, wide: bo
     segmented = segment(texts)  # once for all
     names, found = names_in(segmented), [institutions_in(texts)]
     found += [places_in(segmented), names] if wide else [persons_in(names, texts)]
+    if ner is not None:
+        from pipelines.text.pii.tagger import tagged
+
+        found.append(tagged(texts, ner))
     groups = pl.int_range(len(texts), eager=True) if groups is None else groups
     return with_repeats(gather(found), texts, groups)
 
