@@ -66,6 +66,7 @@ _ALL = (
         title="CPsyCounE",
         about="a JSON file a dialogue in a folder a topic: texts of 求助者： and 支持者：",
         read=chats.read_cpsycoune,
+        noise="",
         suffixes=(".json",),
     ),
     _ESCONV,
