@@ -30,12 +30,22 @@ def with_repeats(found: pl.DataFrame, texts: pl.Series, groups: pl.Series) -> pl
         .drop_nulls("start")
         .with_columns(pl.col("start").cast(pl.Int64))
         .sort(pl.col("value").str.len_chars(), descending=True, maintain_order=True)
-        .select("row", "start", end=pl.col("start") + pl.col("part").str.len_bytes(), kind="kind", value="value")
+        .with_columns(end=pl.col("start") + pl.col("part").str.len_bytes().cast(pl.Int64))
+        .filter(~_within_a_word())
+        .select(SPANS.names())
         .cast(SPANS)
         .unique(["row", "start", "end"], keep="first", maintain_order=True)
     )
     # A given name that stood with its surname is that person.
     return gather([found.join(again, on=["row", "start", "end"], how="anti"), again])
+
+
+def _within_a_word() -> pl.Expr:
+    """Whether a Latin part stands within a longer word: Tom in tomorrow."""
+    data, letter = pl.col("text").cast(pl.Binary), "^(?:3[0-9]|[46][1-9a-f]|[57][0-9a])$"  # a byte of a letter or digit
+    before = pl.when(pl.col("start") > 0).then(data.bin.slice(pl.col("start") - 1, 1))
+    beside = (one.bin.encode("hex").str.contains(letter) for one in (before, data.bin.slice("end", 1)))
+    return pl.col("part").str.contains("^[a-z]") & pl.any_horizontal(beside).fill_null(False)
 
 
 def _parts(kind: str, value: str) -> list[str]:

@@ -128,3 +128,28 @@ def test_a_text_made_to_draw_out_the_readings_ends():
 def test_public_lines_stay():
     lines = "危险时打110、120，心理援助12356、12355、12338、12320，希望24热线400-161-9995、4001619995，北京010-82951332"
     assert redact([lines], names="none").texts.to_list() == [lines]
+
+
+def test_a_name_is_the_same_in_all_texts_of_its_group_and_no_part_of_a_word():
+    post = ["我室友陈雨桐总是半夜打电话。", "雨桐这样很久了吗？", "陈雨桐说不是。"]
+    assert redact(post, pl.Series(["a"] * 3)).texts.to_list() == [
+        "我室友[姓名]总是半夜打电话。",
+        "[姓名]这样很久了吗？",
+        "[姓名]说不是。",
+    ]
+    assert redact(post[1:2]).counts.is_empty(), "alone it says nothing"
+    talk = ["My friend Tom left me.", "Will you see Tom tomorrow?"]
+    assert redact(talk, pl.Series(["a"] * 2)).texts.to_list() == [
+        "My friend [name] left me.",
+        "Will you see [name] tomorrow?",
+    ]
+
+
+def test_an_english_group_has_english_placeholders_and_a_chinese_one_chinese():
+    texts = ["Call me at 13822095514 or write to tom@example.com", "13822095514", "打我电话", "13822095514"]
+    assert redact(texts, pl.Series(["a", "a", "b", "b"])).texts.to_list() == [
+        "Call me at [phone] or write to [email]",
+        "[phone]",
+        "打我电话",
+        "[电话]",
+    ]
