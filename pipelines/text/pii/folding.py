@@ -112,7 +112,8 @@ def _leave_numerals(codes: Codes, kept: Places, row_kept: Places, folded: Codes)
     written = codes[kept]
     keycaps = np.flatnonzero(codes == _KEYCAP)
     digits = np.searchsorted(kept, keycaps) - 1
-    keycap = (digits >= 0) & (keycaps - kept[digits] <= _BESIDE) & (written[digits] - 48 < 10)  # unsigned
+    keycaps, digits = keycaps[digits >= 0], digits[digits >= 0]  # a frame may stand before all that is kept
+    keycap = (keycaps - kept[digits] <= _BESIDE) & (written[digits] - 48 < 10)  # unsigned
     enclosed = np.union1d(np.flatnonzero(_enclosed()[written]), digits[keycap])
     if not len(enclosed):
         return

@@ -46,6 +46,10 @@ def test_what_is_put_aside_at_the_start_of_a_row_is_not_of_the_row_before():
     assert result.back(found).select("row", "start", "end").rows() == [(0, 0, 3), (1, 1, 2)]
 
 
+def test_a_frame_for_a_digit_without_any_is_read_all_the_same():
+    assert fold(pl.Series(["\ufe0f\u20e3", "\u20e3"])).texts.to_list() == ["", ""]
+
+
 @given(st.lists(AWKWARD, max_size=10))
 def test_folding_twice_is_folding_once(texts):
     once = fold(pl.Series(texts, dtype=pl.String)).texts
