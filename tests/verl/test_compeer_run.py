@@ -157,7 +157,7 @@ def test_a_step_is_right_where_the_judge_that_was_trained_says_so_and_wrong_wher
             name: 1.0 if yes else -1.0 for name, yes in right.items()
         }
         verdicts += len(one["words"].splitlines())
-    assert verdicts > len(scored)
+    assert verdicts > len(scored) / 4
 
 
 def test_what_is_missing_grows_less(steps: dict[int, list[dict[str, Any]]]):
