@@ -21,7 +21,10 @@ SPAN_KINDS: dict[str, str | None] = {
     **dict.fromkeys(("others", "school", "employer", "hospital", "address", "place"), "others"),
     **{"name": "name", "city": None, "public": None},
 }
-LABELS = tuple(kind for stage, kinds in CALIBRATED.items() if stage != "personal_data" for kind in kinds)
+# `any` follows from the others.
+LABELS = tuple(
+    kind for stage, kinds in CALIBRATED.items() if stage != "personal_data" for kind in kinds if kind != "any"
+)
 
 _TABLES = ("raw_posts", "imported_posts")
 

@@ -27,8 +27,12 @@ FALSE_ALARM, MISSED = "false alarm", "missed"
 _AROUND = 15  # characters
 _SHOWN = 120  # of a post that has no place to show
 
-# Labels that mean another one as well.
-_IMPLIED = {**dict.fromkeys((*RISKS, *DOUBTS), "any"), "under_14": "under_18"}
+# Labels of each stage that mean another one as well.
+_IMPLIED = {
+    "risk": dict.fromkeys(RISKS, "any"),
+    "minors": {"under_14": "under_18"},
+    "relevance": dict.fromkeys(DOUBTS, "any"),
+}
 
 
 class Mistake(NamedTuple):
@@ -84,7 +88,7 @@ class _Verdict:
 
 def _measure_labels(stage: str, posts: Sequence[GoldPost], settings: Settings) -> Measured:
     verdicts = {"risk": _of_risk, "minors": _of_minors, "relevance": _of_relevance}[stage](posts, settings)
-    truths = [_labels(post.truth(stage)) for post in posts]
+    truths = [_labels(stage, post.truth(stage)) for post in posts]
     figures, mistakes = [], []
     for kind in CALIBRATED[stage]:
         labelled = {place for place, truth in enumerate(truths) if kind in truth}
@@ -96,7 +100,7 @@ def _measure_labels(stage: str, posts: Sequence[GoldPost], settings: Settings) -
                 right=len(labelled & found),
                 missed=len(labelled - found),
                 auc=auc(scores, labelled) if kind == "emotional" else None,
-                **_agreement(stage, posts, partial(_says, kind)),
+                **_agreement(stage, posts, partial(_says, stage, kind)),
             )
         )
         for what, places in ((FALSE_ALARM, found - labelled), (MISSED, labelled - found)):
@@ -106,13 +110,14 @@ def _measure_labels(stage: str, posts: Sequence[GoldPost], settings: Settings) -
     return Measured(figures, mistakes)
 
 
-def _labels(reading: Reading | None) -> set[str]:
-    labels = set(reading.labels or ()) if reading else set()
-    return labels | {_IMPLIED[label] for label in labels if label in _IMPLIED}
+def _labels(stage: str, reading: Reading | None) -> set[str]:
+    """What a reading says of a stage: a file may be labelled for several."""
+    labels = set(reading.labels or ()) & set(CALIBRATED[stage]) if reading else set()
+    return labels | {_IMPLIED[stage][label] for label in labels if label in _IMPLIED[stage]}
 
 
-def _says(kind: str, reading: Reading) -> bool:
-    return kind in _labels(reading)
+def _says(stage: str, kind: str, reading: Reading) -> bool:
+    return kind in _labels(stage, reading)
 
 
 def _frame(posts: Iterable[GoldPost]) -> pl.DataFrame:
@@ -148,9 +153,9 @@ def _of_relevance(posts: Sequence[GoldPost], settings: Settings) -> list[_Verdic
     return [_kept_or_dropped(one, settings.filters.min_emotional_context) for one in verdicts]
 
 
-def _kept_or_dropped(verdict: Mapping[str, object], threshold: float) -> _Verdict:
-    reason, score = verdict["reason"], float(str(verdict["emotional_context"]))
-    labels = [str(reason), "any"] if reason else ["emotional"] if score >= threshold else []
+def _kept_or_dropped(verdict: Mapping[str, Any], threshold: float) -> _Verdict:
+    reason, score = verdict["reason"], verdict["emotional_context"]
+    labels = [reason, "any"] if reason else ["emotional"] if score >= threshold else []
     why = f"{verdict['detail']}, " if reason else ""
     return _Verdict(frozenset(labels), f"{why}score {score:.2f}", score)
 
