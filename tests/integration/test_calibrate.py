@@ -10,8 +10,10 @@ from typer.testing import CliRunner
 from pipelines.cli import app
 from pipelines.core.files import sha256_of
 from pipelines.errors import ReleaseRefused, RequestError, UnknownName
+from pipelines.settings import ROOT
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
+from schemas.labels import CALIBRATED
 
 SECRET = "糯米团子"
 LINES = (
@@ -84,6 +86,15 @@ def test_a_stage_takes_the_place_of_its_earlier_figures_of_the_file_and_the_same
         ("risk", "gold.jsonl", 3),
         ("risk", "other.jsonl", 3),
     }
+
+
+def test_every_stage_can_be_measured_by_the_samples(home):
+    for stage in CALIBRATED:
+        rows = json.loads(_run("calibrate", stage, "--gold", str(ROOT / "samples" / "gold.jsonl"), "--json").stdout)
+        assert [row["kind"] for row in rows] == list(CALIBRATED[stage])
+        assert {(row["posts"], row["readers"]) for row in rows} == {(12, 2)}
+        assert sum(row["found"] for row in rows) > 0
+        assert [row["kappa"] for row in rows if row["kappa"] is not None] != [] or stage == "relevance"
 
 
 def test_another_stage_is_refused(home, gold):
