@@ -8,7 +8,7 @@ import difflib
 import os
 import secrets
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, TomlConfigSettin
 from pydantic_settings import SettingsError as SourceError
 
 from pipelines.errors import SettingsError
+from schemas.labels import FLOORS
 
 ROOT = Path(__file__).resolve().parent.parent
 PREFIX = "GONGQING_"
@@ -36,6 +37,29 @@ def _known(provider: Any) -> Any:
     if provider == "rules":
         raise ValueError("there is no provider 'rules' any more: nothing pretends to be a model; leave it out")
     return provider
+
+
+def _figures(floors: Any) -> Any:
+    """`{"risk": {"any": {"recall": 0.9}}}`, which TOML makes of a key without quotation marks, as `risk.any.recall`."""
+    if not isinstance(floors, dict):
+        return floors
+    flat = dict(_flat(floors))
+    for name in flat:
+        if name not in FLOORS:
+            raise ValueError(f"there is no figure {name!r}, did you mean {_nearest(name, FLOORS)!r}?")
+    return flat
+
+
+def _flat(values: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, (*path, key))
+        else:
+            yield ".".join((*path, key)), value
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    return difflib.get_close_matches(name, list(known), n=1, cutoff=0.0)[0]
 
 
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -234,6 +258,10 @@ class Release(_Section):
     """What a release may do without. Ours: more is no accident, and something is wrong with the home."""
 
     left_out: float = Field(0.01, ge=0, lt=1)  # of its posts and dialogues, where splits leak; five always
+    # The least figures of `gongqing calibrate` that it demands, by names of schemas.labels.FLOORS.
+    floors: Annotated[dict[str, Annotated[float, Field(gt=0, le=1)]], BeforeValidator(_figures)] = Field(
+        default_factory=dict
+    )
 
 
 class Training(_Section):
@@ -378,14 +406,15 @@ def _refuse_unknown(values: Any, section: type[BaseModel], where: str, path: tup
             known = [*_keys_of(Settings), *_keys_of(section, path)]
             near = [_OTHER_NAMES[dotted]] if dotted in _OTHER_NAMES else []
             near = near or difflib.get_close_matches(dotted, known, n=1, cutoff=0.4)
-            near = near or difflib.get_close_matches(key, list(section.model_fields), n=1, cutoff=0.0)
+            near = near or [_nearest(key, section.model_fields)]
             raise SettingsError(f"there is no setting {dotted!r}", where=where, hint=f"did you mean {near[0]!r}?")
         inner = section.model_fields[key].annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             _refuse_unknown(value, inner, where, (*path, key))
         elif get_origin(inner) is dict and isinstance(value, dict):
-            for name, named in value.items():
-                _refuse_unknown(named, get_args(inner)[1], where, (*path, key, name))
+            of_name = get_args(inner)[1]
+            for name, named in value.items() if isinstance(of_name, type) and issubclass(of_name, BaseModel) else ():
+                _refuse_unknown(named, of_name, where, (*path, key, name))
 
 
 def _keys_of(section: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[str]:
