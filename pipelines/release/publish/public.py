@@ -148,7 +148,7 @@ class _Publisher:
             what = f"rows of {config} are published without the words of those who wrote them"
             hint = "gongqing restore puts them back from a crawl or a copy of your own"
             yield _warning("withheld", what, hint, ids)
-        for config, ids in sorted(self._renamed.items()):
+        for config, ids in sorted((config, ids) for config, ids in self._renamed.items() if ids):
             what = f"rows of {config} are published with further placeholders, of what reads like a name or a number"
             yield _warning("renamed", what, "none: they are whole in the release at home", ids)
         for (config, reason), ids in sorted(self._left_out.items()):
