@@ -23,6 +23,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold
+from sklearn.preprocessing import normalize
 
 from pipelines.clean.cells import as_written, cleaned
 from pipelines.settings import Cleaning
@@ -47,34 +48,27 @@ def train(data: Path) -> None:
     unseen = np.zeros(len(texts))
     folds = GroupKFold(FOLDS, shuffle=True, random_state=0)  # what begins alike may be a post and its copy
     for seen, others in folds.split(texts, feeling, posts["text"].str.slice(0, 10)):
-        weights, bias, _ = fit([texts[n] for n in seen], feeling[seen])
-        unseen[others] = scores(posts["text"].gather(others), weights, bias).to_numpy()
+        weights, _ = fit([texts[n] for n in seen], feeling[seen])
+        unseen[others] = scores(posts["text"].gather(others), weights).to_numpy()
     sys.stdout.write(report(posts.with_columns(score=unseen)) + "\n")
-    weights, bias, found = fit(texts, feeling)
+    weights, found = fit(texts, feeling)
     grams = {gram: [weights[gram], found[gram]] for gram in sorted(weights)}
-    model = {"bias": bias, "labelled": len(texts), "grams": grams}
+    model = {"labelled": len(texts), "grams": grams}
     WEIGHTS.write_text(json.dumps(model, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
-def fit(texts: list[str], feeling: npt.NDArray[np.bool_]) -> tuple[dict[str, float], float, dict[str, int]]:
-    """Weights of the grams, the bias, and in how many texts each gram stands."""
+def fit(texts: list[str], feeling: npt.NDArray[np.bool_]) -> tuple[dict[str, float], dict[str, int]]:
+    """Weights of the grams, and in how many texts each stands. No bias: a text that says nothing scores 0.5."""
     counter = CountVectorizer(analyzer="char", ngram_range=(1, 2), lowercase=False, min_df=POSTS)
     counts = counter.fit_transform(texts)
-    names = counter.get_feature_names_out()
+    names = [str(name) for name in counter.get_feature_names_out()]
     kept = [n for n, name in enumerate(names) if not any(one.isspace() for one in name)]
-    counts = counts[:, kept].astype(float)
-    found = np.asarray((counts > 0).sum(0)).ravel()
+    grams, counts = [names[n] for n in kept], counts[:, kept].astype(float)
+    found = np.asarray((counts > 0).sum(0)).ravel().tolist()
     counts.data = 1 + np.log(counts.data)
-    lengths = np.sqrt(np.asarray(counts.multiply(counts).sum(1))).clip(1e-9)
-    model = LogisticRegression(C=STRENGTH, class_weight="balanced", max_iter=1000)
-    model.fit(counts.multiply(1 / lengths).tocsr(), feeling)
-    rounded = [round(float(weight), 2) for weight in model.coef_[0]]
-    named = [str(names[n]) for n in kept]
-    return (
-        dict(zip(named, rounded, strict=True)),
-        round(float(model.intercept_[0]), 2),
-        dict(zip(named, map(int, found), strict=True)),
-    )
+    model = LogisticRegression(C=STRENGTH, class_weight="balanced", fit_intercept=False, max_iter=1000)
+    weights = model.fit(normalize(counts), feeling).coef_[0].round(2).tolist()
+    return dict(zip(grams, weights, strict=True)), dict(zip(grams, found, strict=True))
 
 
 def report(posts: pl.DataFrame) -> str:

@@ -39,11 +39,10 @@ class Grams(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Grams, the `weights` of their numbers, float64 [n + 1] (that of 0 is 0), and the `bias`."""
+    """The grams, and the `weights` of their numbers, float64 [n + 1] (that of 0 is 0)."""
 
     grams: Grams
     weights: Shares
-    bias: float
 
 
 def emotional_context(texts: pl.Series) -> pl.Series:
@@ -51,21 +50,20 @@ def emotional_context(texts: pl.Series) -> pl.Series:
     return _scores(texts, _model())
 
 
-def scores(texts: pl.Series, weights: Mapping[str, float], bias: float) -> pl.Series:
+def scores(texts: pl.Series, weights: Mapping[str, float]) -> pl.Series:
     """The score of each text by these weights of characters and pairs, 0 … 1 (Float64).
 
-    It is 1 / (1 + exp(−bias − Σ weight·x)), where x of each gram is 1 + ln(how often it stands in the text), scaled so
-    that all squares add up to 1. Placeholders of personal data do not count. A null or a text of nothing but white
-    space scores 0.
+    It is 1 / (1 + exp(−Σ weight·x)), where x of each gram is 1 + ln(how often it stands in the text), scaled so that
+    all squares add up to 1. What holds no gram, an empty text too, scores 0.5. Placeholders of personal data do not
+    count; a null is an empty text.
     """
-    return _scores(texts, Model(_grams(list(weights)), np.array([0.0, *weights.values()]), bias))
+    return _scores(texts, _model_of(weights))
 
 
 def _scores(texts: pl.Series, model: Model) -> pl.Series:
-    texts = texts.fill_null("").str.replace_all(PATTERN, "")
-    sums = _sums(*buffers(texts), *model.grams, model.weights)
-    found = pl.Series(texts.name, 1 / (1 + np.exp(-model.bias - sums)), dtype=pl.Float64)
-    return found.zip_with(texts.str.contains(r"\S"), pl.Series([0.0]))
+    data, offsets = buffers(texts.str.replace_all(PATTERN, ""))
+    sums = _sums(data, offsets, model.grams.single, model.grams.pairs, model.grams.numbers, model.weights)
+    return pl.Series(texts.name, 1 / (1 + np.exp(-sums)), dtype=pl.Float64)
 
 
 def _grams(names: Sequence[str]) -> Grams:
@@ -81,11 +79,14 @@ def _grams(names: Sequence[str]) -> Grams:
     return Grams(single, np.array(keys, np.uint64), np.array([pairs[key] for key in keys], np.int32))
 
 
+def _model_of(weights: Mapping[str, float]) -> Model:
+    return Model(_grams(list(weights)), np.array([0.0, *weights.values()]))
+
+
 @cache
 def _model() -> Model:
     read = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    weights = [weight for weight, _ in read["grams"].values()]
-    return Model(_grams(list(read["grams"])), np.array([0.0, *weights]), read["bias"])
+    return _model_of({gram: weight for gram, (weight, _) in read["grams"].items()})
 
 
 @kernel

@@ -1,7 +1,7 @@
-"""Whether a post is a person's trouble: by its score of emotional context, and by the signs of `lexicons/relevance.toml`.
+"""Whether a post is a person's trouble: its score of emotional context, and the signs of `lexicons/relevance.toml`.
 
-Signs are a reason to be dropped where several kinds are together and the post has little emotional context. All else is at most a doubt, which the LLM
-filter decides: a person in distress may mention a price, a job or a pill.
+Signs are a reason to be dropped where several kinds are together and the post has little of a person in it. All else is
+at most a doubt, which the LLM filter decides: a person in distress may mention a price, a job or a pill.
 """
 
 from functools import cache
@@ -18,9 +18,10 @@ RELEVANCE = pl.Struct(
 )
 
 _SIGNED = [label for label in DOUBTS if label != "not_psychological"]
-# Below it, a post is likelier to be none of a person's trouble than one, were both as frequent. Of 4,401 real posts of
-# one forum it doubts 263, of which 192 tell of no trouble; 58 that tell of none score more.
+# Below it, a post is likelier to tell of nobody's trouble than of somebody's, were both as frequent: a doubt.
 _DOUBTFUL = 0.5
+# Above it, a writer tells of themselves, whatever the signs. Real stories with signs of a reason score 0.99.
+_PERSONAL = 0.9
 
 
 def relevance(text: pl.Expr, title: pl.Expr) -> pl.Expr:
@@ -70,7 +71,7 @@ def _signed(posts: pl.DataFrame, label: str) -> pl.DataFrame:
     """The posts with signs of `label`: `row`, `label`, whether the case is `clear`, and the signs as `detail`.
 
     Enough kinds of signs are together, the one that they need among them. A clear case (with the one that makes it
-    `certain`, where there is such a one) has little emotional context.
+    `certain`, where there is such a one) tells of nobody.
     """
     rules = lexicon("relevance", __file__)[label]
     signs = {
@@ -83,7 +84,7 @@ def _signed(posts: pl.DataFrame, label: str) -> pl.DataFrame:
         posts.filter(pl.col(f"near {label}") > 0)
         .select("row", "score", **signs)
         .filter(pl.col(rules["needs"]) & (n_signs >= rules.get("doubtful", rules["clear"])))
-        .select("row", label=pl.lit(label), clear=many & (pl.col("score") < _DOUBTFUL), detail=_named(list(signs)))
+        .select("row", label=pl.lit(label), clear=many & (pl.col("score") < _PERSONAL), detail=_named(list(signs)))
     )
 
 
