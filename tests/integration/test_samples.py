@@ -62,7 +62,8 @@ def test_posts_that_are_not_psychological_are_dropped_or_asked_about(sample_stor
     doubts = dict(sample_store.read("clean_posts").select("post_id", "doubts").collect().iter_rows())
     assert {row: dropped.get(row) or doubts[row] for row in _tagged("not_psychological")} == {
         "sample:p102": "little_emotional_context",
-        **dict.fromkeys(("sample:p030", "sample:p137"), ["not_psychological"]),
+        "sample:p030": ["not_psychological"],
+        "sample:p137": ["not_psychological"],
     }
 
 
