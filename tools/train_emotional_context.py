@@ -38,7 +38,6 @@ FOLDS = 5
 SHOWN = (0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 0.6)
 
 Post = tuple[str, str, str]  # its number, title and description
-Scores = npt.NDArray[np.float64]
 
 
 def train(data: Path) -> None:

@@ -1,7 +1,8 @@
 """How much of a person's trouble a text tells: a logistic regression over its characters and pairs of characters.
 
 The weights stand in `lexicons/emotional_context.json`; `tools/train_emotional_context.py` makes them of posts that were
-labelled by reading. None stands for less than five posts (`posts` counts them): no wording of one person is kept.
+labelled by reading. Beside each weight stands how many of these posts have it, never less than five: no wording of one
+person is kept.
 """
 
 import json
