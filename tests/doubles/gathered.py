@@ -70,7 +70,7 @@ async def came_to(folder: Path, tokens: Any, case: str, outputs: list[str], mana
     given = [handed_over(tokens, case, at, output, split) for at, output in enumerate(outputs)]
     runs = (managers[at % 2].run_single(one) for at, one in enumerate(given))
     found = await asyncio.gather(*runs, return_exceptions=True)
-    lines = [line for path in (folder / case).glob("*.jsonl") for line in path.read_text().splitlines()]
+    lines = [line for path in (folder / case).glob("*.jsonl") for line in path.read_text().split("\n") if line]
     return {
         "came_to": [one if isinstance(one, dict) else f"{type(one).__name__}: {one}" for one in found],
         "reason": reason(),

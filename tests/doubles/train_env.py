@@ -90,7 +90,8 @@ def failure(result: dg.ExecuteInProcessResult) -> Any:
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """The records of a JSON Lines file, or of all that lie in a folder."""
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    # A tiny policy writes whatever character, and splitlines() would split at a few that JSON leaves as they are.
+    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").split("\n") if line]
 
 
 # An experiment of verl's SFT and the contrastive training.
