@@ -20,7 +20,7 @@ def share(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Callable[[s
     folder = tmp_path_factory.mktemp("psyqa")
     store = made(folder / "home")
     kept = written(store, FOLD, folder)
-    trained(folder, HIDDEN, EPOCHS, "mean")
+    trained(folder, HIDDEN, EPOCHS, "first")
     positives = dict(kept.filter(split="test").select("made_from", "positive_id").iter_rows())
     posts = store.read("unique_posts").collect().filter(pl.col("post_id").is_in(list(positives)))
     with served(folder / "model"):
@@ -37,4 +37,4 @@ def test_siblings_pass_and_hacks_do_not(share: Callable[[str], float]):
     assert share("generic") <= 0.1
     assert share("quoted") <= 0.1
     assert share("other_answer") <= 0.12
-    assert share("sibling") >= 0.4
+    assert share("sibling") >= 0.6
