@@ -139,6 +139,13 @@ def alive(processes: set[int]) -> set[int]:
     return found
 
 
+def facts_of(process: int, file: str) -> bytes:
+    """What Linux says of a process (`cmdline`, `environ`); nothing of one that has ended."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{process}/{file}").read_bytes()
+    return b""
+
+
 def wait_until_gone(processes: set[int]) -> None:
-    left = lambda: [Path(f"/proc/{one}/cmdline").read_text() for one in alive(processes)]  # noqa: E731
+    left = lambda: [facts_of(one, "cmdline").decode() for one in alive(processes)]  # noqa: E731
     wait_until(lambda: not alive(processes), 90, left)
