@@ -26,6 +26,29 @@ PII_KINDS = (
 )
 EDITS = ("signature", "credential")
 DOUBTS = ("advertisement", "contact_harvesting", "recruitment", "not_psychological", "not_user_content")
+# What `gongqing calibrate` measures: of each stage the kinds, as its rows name them and as a card calls them.
+CALIBRATED: dict[str, dict[str, str]] = {
+    "personal_data": {
+        **{"name": "names", "others": "schools, employers, hospitals, addresses", "contact": "contact data"},
+        "any": "all kinds",
+    },
+    "risk": {**{kind: kind.replace("_", " ") for kind in RISKS}, "any": "any sign"},
+    "minors": {"under_14": "writers under 14", "under_18": "writers under 18"},
+    "relevance": {
+        **{doubt: doubt.replace("_", " ") for doubt in DOUBTS},
+        **{"any": "posts to drop", "emotional": "emotional posts that stay"},
+    },
+}
+# The figures for which `[release] floors` may demand a least value.
+FLOORS = (
+    *(
+        f"{stage}.{kind}.{figure}"
+        for stage, kinds in CALIBRATED.items()
+        for kind in kinds
+        for figure in ("precision", "recall", "kappa")
+    ),
+    "relevance.emotional.auc",
+)
 CONSENTS = ("given", "public_licence", "agreement", "not_asked", "synthetic", "invented")
 VARIANTS = ("none", "D", "R", "P")
 

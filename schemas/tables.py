@@ -1,6 +1,6 @@
 """Every table by its name, in the order in which the data flow."""
 
-from schemas import annotations, dialogues, personas, posts, training
+from schemas import annotations, calibrations, dialogues, personas, posts, training
 from schemas.table import Table
 
 TABLES: dict[str, type[Table]] = {
@@ -37,6 +37,7 @@ TABLES: dict[str, type[Table]] = {
     "rm_process": training.RmProcess,
     "rm_outcome": training.RmOutcome,
     "rm_unified": training.RmUnified,
+    "calibrations": calibrations.Calibrations,
     "rollouts": training.Rollouts,
 }
 

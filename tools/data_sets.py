@@ -36,6 +36,7 @@ def _section(stated: DataSet) -> str:
         "written by": f"seeker {stated.origin.seeker}, supporter {stated.origin.supporter}",
         "made from": " ← ".join(stated.lineage) or "nothing that is known",
         "language": stated.lang,
+        **({"noise": stated.noise} if stated.noise else {}),
     }
     lines = "\n".join(f"- {name}: {fact}" for name, fact in facts.items())
     return f"\n## `{stated.name}`: {stated.title}\n\n{stated.about}\n\n{lines}\n"

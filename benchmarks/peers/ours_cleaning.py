@@ -31,7 +31,7 @@ def cleaned(rows: pl.DataFrame, setting: str) -> pl.DataFrame:
     """The texts (`text`), each after all steps that look at one text alone, with what is asked of them."""
     one = pl.col("text")
     steps = {
-        "contact data": lambda: rows.with_columns(text=redact(rows["text"], names=False).texts),
+        "contact data": lambda: rows.with_columns(text=redact(rows["text"], names="none").texts),
         "personal data": lambda: rows.with_columns(text=redact(rows["text"]).texts),
         "characters and artefacts": lambda: rows.with_columns(text=normalised(one)),
         "of the paper": lambda: rows.with_columns(text=normalised(one, "paper")),

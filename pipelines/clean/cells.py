@@ -40,12 +40,12 @@ def cleaned(cells: pl.DataFrame, cleaning: Cleaning) -> tuple[pl.DataFrame, pl.D
     `default`); and `group`, `pii`: the personal data replaced in each group that had any, as {kind, count}.
     """
     rows = pl.int_range(len(cells), dtype=pl.get_index_type(), eager=True)
-    texts, counts = _settled(cells["text"], cells["group"], rows, cleaning.names, "default")
+    texts, counts = _settled(cells["text"], cells["group"], rows, cleaning, "default")
     stored = texts
     if cleaning.profile == "paper":  # it would leave nothing of an English dialogue
         chinese = cells.select(pl.arg_where(pl.col("lang") == "zh")).to_series()
         # What it leaves stands closer together, and may read as a name.
-        stored, counts_in_paper = _settled(texts, cells["group"], chinese, cleaning.names, "paper")
+        stored, counts_in_paper = _settled(texts, cells["group"], chinese, cleaning, "paper")
         counts = pl.concat([counts, counts_in_paper])
     pii = (
         counts.group_by("group", "kind")
@@ -58,13 +58,13 @@ def cleaned(cells: pl.DataFrame, cleaning: Cleaning) -> tuple[pl.DataFrame, pl.D
 
 
 def _settled(
-    texts: pl.Series, groups: pl.Series, rows: pl.Series, names: bool, profile: Profile
+    texts: pl.Series, groups: pl.Series, rows: pl.Series, cleaning: Cleaning, profile: Profile
 ) -> tuple[pl.Series, pl.DataFrame]:
     """`texts` with those of `rows` redacted and normalised until nothing changes, and the counts of personal data."""
     counts = []
     for _ in range(_READINGS):
         # Personal data first: what hides them (➕V, zero-width characters) is an artefact that the next step removes.
-        redacted = redact(texts.gather(rows), groups.gather(rows), names=names)
+        redacted = redact(texts.gather(rows), groups.gather(rows), names=cleaning.names, ner=cleaning.ner)
         counted = redacted.counts.select("kind", "count", group=groups.gather(rows.gather(redacted.counts["row"])))
         counts.append(counted)
         read = pl.DataFrame({"row": rows, "group": groups.gather(rows), "text": redacted.texts})

@@ -3,6 +3,7 @@
 import polars as pl
 
 from pipelines.clean.cells import NO_PII, as_written, cleaned, cleaned_labels, first_reason, without_placeholders
+from pipelines.clean.directions import without_directions
 from pipelines.clean.lengths import REASON as TOO_LONG
 from pipelines.clean.lengths import split_dialogues
 from pipelines.core.stage import stage
@@ -29,9 +30,9 @@ def clean_dialogues(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Dialogues of at least one round, in the language that their set says.
 
-    What is too long is dropped unread. Artefacts and personal data are taken out of every turn; one that was nothing
-    else becomes `[表情]`, so that the roles still alternate. Ages and risk are judged on what was written (see
-    `cells.as_written`), of which nothing is returned.
+    What is too long is dropped unread. Stage directions, artefacts and personal data are taken out of every turn; one
+    that was nothing else becomes `[表情]`, so that the roles still alternate. Ages and risk are judged on what was
+    written (see `cells.as_written`), of which nothing is returned.
 
     Args:
         frame: Rows of `imported_dialogues`.
@@ -64,11 +65,11 @@ def clean_dialogues(
 
 def _cells(dialogues: pl.DataFrame) -> pl.DataFrame:
     """`group`, `lang`, `place` (-1 the situation, from 0 the turns), `text` and, for verdicts, `written`."""
-    turns = _turns(dialogues)
+    turns, played = _turns(dialogues), without_directions(pl.col("text"))
     return pl.concat(
         [
             dialogues.select("group", "lang", place=pl.lit(-1, pl.Int64), text="situation"),
-            turns.select("group", "lang", "place", "text"),
+            turns.select("group", "lang", "place", text=pl.when(lang="zh").then(played).otherwise("text")),
         ]
     ).with_columns(written=as_written(pl.col("text")))
 

@@ -6,6 +6,7 @@ markup.
 
 import datetime as dt
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal
@@ -140,6 +141,51 @@ def row(table: str, values: dict[str, Any]) -> Panel:
         parts.append(_text(name, "bold yellow"))
         parts.append(_value(value))
     return Panel(Group(*parts), title=_text(f"{table}  {title}"), title_align="left")
+
+
+def replaced(found: Iterable[Mapping[str, str]]) -> RenderableType:
+    """What cleaning took for personal data, a line each, in its context."""
+    table = Table("row", "place", "kind", "replaced")
+    for one in found:
+        words = _text(f"…{one['before']}").append(_text(one["text"], "bold red")).append(_text(f"{one['behind']}…"))
+        table.add_row(one["row_id"], one["place"], one["kind"], words)
+    return table if table.rows else _text("nothing that was replaced is in a row that cleaning kept")
+
+
+def calibration(rows: pl.DataFrame) -> Table:
+    """How well rules find what people labelled: a line a kind."""
+    first = rows.row(0, named=True)
+    shares, counts = ("precision", "recall"), ("labelled", "found", "right", "missed")
+    extra = {"wrongly_changed": "posts wrongly changed", "kappa": "κ", "auc": "AUC"}
+    there = [name for name in extra if rows[name].drop_nulls().len()]
+    names = (*counts, *shares, *(extra[name] for name in there))
+    read = f", {first['readers']} readers" if first["readers"] > 1 else ""
+    title = f"{first['stage']} on {first['posts']:,} posts of {first['gold']}{read}"
+    table = TextTable("kind", *names, right=names, title=title, caption="in brackets intervals of 95 % (Wilson)")
+    for one in rows.iter_rows(named=True):
+        cells = [f"{one[name]:,}" for name in counts]
+        for name in shares:
+            bounds = f" [{one[name + '_low']:.2f}, {one[name + '_high']:.2f}]" if one[name] is not None else ""
+            cells.append(_figure(one[name]) + bounds)
+        table.add_row(one["kind"], *cells, *(_figure(one[name]) for name in there))
+    return table
+
+
+def _figure(value: float | int | None) -> str:
+    return "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
+
+
+def mistakes(made: Iterable[Any], n: int) -> RenderableType:
+    """The first `n` false alarms and misses (`operations.calibrate.measuring.Mistake`), with their words."""
+    table, shown = Table("id", "kind", "", "words", "why"), Counter[str]()
+    for one in made:
+        shown[one.what] += 1
+        if shown[one.what] <= n:
+            words = _text(one.before).append(_text(one.text, "bold red")).append(_text(one.behind))
+            table.add_row(_text(one.id), one.kind, one.what, words, _text(one.detail))
+    left = ", ".join(f"{what}: {count:,} in all" for what, count in shown.items() if count > n)
+    table.caption = left or None
+    return table if table.rows else _text("nothing was wrong")
 
 
 def _value(value: Any) -> RenderableType:

@@ -81,12 +81,21 @@ def show(
     version: Annotated[str | None, typer.Option(help="An older version, or the beginning of it.")] = None,
     partition: Partition = None,
     dropped: Annotated[bool, typer.Option("--dropped", help="The rows that were dropped, with their reasons.")] = False,
+    changed: Annotated[
+        bool, typer.Option("--changed", help="What cleaning took for personal data, in context: raw texts.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """A look at the rows of a table."""
     from pipelines.cli import render as display
 
     store = terminal.store()
+    if changed:
+        from pipelines.operations.replaced import replaced
+
+        found = replaced(store, table, n, load(home()))
+        terminal.put(display.as_json(found) if as_json else display.replaced(found))
+        return
     rows = (store.read_dropped if dropped else store.read)(table, version, partition).head(n).collect()
     if as_json:
         terminal.put(display.as_json(rows.to_dicts()))

@@ -133,6 +133,7 @@ class DataSet:
     consent: str = "not_asked"  # one of `schemas.labels.CONSENTS`
     origin: Origin = UNKNOWN_ORIGIN
     lineage: tuple[str, ...] = ()  # the sets it was made from, nearest first
+    noise: str = ""  # what its texts hold besides, counted on a sample, and what becomes of it
     lang: str = "zh"
     suffixes: tuple[str, ...] = (".json", ".jsonl", ".ndjson")  # of the files to read in a folder or an archive
     record_a_file: bool = False  # an unreadable file costs that record alone

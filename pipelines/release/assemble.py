@@ -15,6 +15,7 @@ from pipelines.core.home import Home
 from pipelines.errors import ReleaseRefused, UnknownName
 from pipelines.judge.turns import system_prompt
 from pipelines.llm.ledger.ledger import Ledger
+from pipelines.release.checks.calibrated import calibrations, earlier_calibrations, floors
 from pipelines.release.checks.leaks import LEAKS, descendants, groups, near_duplicates, text_reuse
 from pipelines.release.checks.no_model import NOT_FROM_A_MODEL, UNJUDGED, not_from_a_model, unjudged
 from pipelines.release.checks.people import erased, k_anonymity, minors, personal_data, risks
@@ -35,7 +36,7 @@ Check = Callable[[Released], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (
     *(near_duplicates, text_reuse, descendants, groups),
     *(personal_data, not_from_a_model, unjudged, risks, minors, licences, erased),
-    *(k_anonymity, media, empty),
+    *(floors, earlier_calibrations, k_anonymity, media, empty),
 )
 
 # What may be allowed by its name: it harms nobody, and the release is marked. The rest has to be mended.
@@ -57,7 +58,7 @@ def findings(released: Released, *, strict: bool = False) -> list[Finding]:
 
 # Of the settings these say where something lies on this machine, or who runs it.
 _PRIVATE = {"crawl": {"contact"}, "llm": {"profiles", "recordings"}}
-_PATHS = (("prompts", "tokenizer"), ("rewrite", "encoder"))
+_PATHS = (("prompts", "tokenizer"), ("rewrite", "encoder"), ("cleaning", "ner"))
 
 
 def assemble(
@@ -124,6 +125,7 @@ def _made(
             findings=listed,
             allowed=sorted(refused),
             left_out=gone,
+            calibrations=calibrations(released),
         )
         return releases.publish(folder, release)
 

@@ -49,6 +49,22 @@ class Source(Document):
     collected: str
 
 
+class Calibration(Document):
+    """How well a stage's rules find a kind (`schemas.calibrations`), by the posts of the file `gold`; a share is given
+    with the bounds of its 95 % interval.
+    """
+
+    stage: str
+    kind: str
+    gold: str
+    gold_sha256: str
+    posts: int
+    precision: tuple[float, float, float] | None
+    recall: tuple[float, float, float] | None
+    kappa: float | None
+    auc: float | None
+
+
 class Finding(Document):
     """A finding of a check: `refuse` stops a release unless it is allowed, `warn` is published with it; where it is
     `leave_out`, the release has no longer the rows that it speaks of: see `LeftOut`.
@@ -100,6 +116,7 @@ class Release(Document):
     allowed: list[str]
     left_out: list[LeftOut] = Field(default_factory=list)
     erasures: list[Erasure] = Field(default_factory=list)
+    calibrations: list[Calibration] = Field(default_factory=list)
 
     @property
     def content(self) -> str:

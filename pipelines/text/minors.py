@@ -14,11 +14,13 @@ from pipelines.text.lexicon import alternation, filled, lexicon
 from pipelines.text.words import Words, spelled
 
 LIMITS = {"under_14": 14, "under_18": 18}
-# Words of the lexicon that its patterns use.
+# Words of the lexicon that its patterns use, and tables of it of which each pattern takes one line.
 _SHARED = (
-    *("self", "before", "after", "during", "opening", "not_yet"),
-    *("clause", "so_far", "other", "then", "class", "pupil", "named_school"),
+    *("self", "before", "after", "during", "opening", "not_yet", "clause", "so_far"),
+    *("class", "pupil", "named_school", "kin", "friend", "then", "past"),
 )
+_OWN = ("age", "school", "child_age", "child_school")  # kinds of words that are told of the writer
+_TABLES = {"age": "ages", "grade": "grades", "school": "schools", "middle": "middle"}
 
 
 def under_18(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
@@ -38,39 +40,36 @@ def minors(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
 
 
 def _minors(posts: pl.Series) -> pl.Series:
-    marked = posts.struct.unnest().with_columns(_near().counted(posts.struct.field("text")).values())
+    counted = posts.struct.unnest().with_columns(_near().counted(posts.struct.field("text")).values())
     # The patterns are put to no others than the texts that hold a word of their kind.
-    near = [pl.when(pl.col(kind) > 0).then("text").otherwise(pl.lit("")).alias(kind) for kind in _near().names]
-    marked = marked.select("year", *near)
+    near = [pl.when(pl.col(kind) > 0).then("text").otherwise(pl.lit("")).alias(kind) for kind in ("english", "born")]
+    own = pl.when((pl.col("age") > 0) | (pl.col("school") > 0)).then("text").otherwise(pl.lit(""))
+    marked = counted.select("year", *near, *_OWN, whole=own).with_columns(own=_cut(pl.col("whole")))
     marked = marked.with_columns(
-        *(_holds(*one) for one in _patterns()),
+        pl.when(pl.col(kind) > 0).then("own").otherwise(pl.lit("")).alias(kind) for kind in _OWN
+    )
+    marked = marked.with_columns(
+        *(_holds(*one) for one in _signs()),
         years=pl.col("year") - 2000 - _born(),  # of who was born on the first of January: others are younger
     )
     # What may outweigh a sign is looked for where there is one.
-    signed = pl.any_horizontal(f"{kind} {name}" for kind, name, _ in _patterns())
-    kinds = [pl.when(signed).then(kind).otherwise(pl.lit("")).alias(kind) for kind in _near().names]
-    marked = marked.with_columns(kinds).with_columns(_holds(*one) for one in _doubts())
-    of_child = pl.any_horizontal("age of_child", "grade of_child")
-    adult = pl.any_horizontal("age adult", "english adult")
-    grown = pl.any_horizontal("age grown", "grade grown")
-    # Nothing that an adult may also say keeps a post whose writer says to be a child.
-    grown_now = {"under_14": pl.lit(False), "under_18": pl.any_horizontal("age grown_now", "grade grown_now")}
-    in_school = pl.col("school any") & ~pl.col("grade of_other") & ~of_child & ~adult & ~grown
-    for past in ("teacher", "college", "memory"):
-        in_school &= ~pl.col(f"school {past}")
+    signed = pl.any_horizontal(name for _, name, _ in _signs())
+    texts = [pl.when(signed).then(kind).otherwise(pl.lit("")).alias(kind) for kind in ("own", "whole", "english")]
+    marked = marked.with_columns(texts).with_columns(_holds(*one) for one in _doubts())
+    passing = pl.any_horizontal(f"passing {limit}" for limit in LIMITS)
+    life = pl.when(passing).then("whole").otherwise(pl.lit("")).str.replace_all(_word("future"), "他")
+    marked = marked.with_columns(grown=life.str.contains(_word("grown")))
+    adult = pl.any_horizontal("adult", "adult english", "grown_now")
     signs = {
-        limit: pl.col(f"age now {limit}")
+        limit: pl.col(f"now {limit}")
         | pl.col(f"english {limit}")
-        | (pl.col(f"age opening {limit}") & ~of_child)
-        | (pl.col(f"age perhaps {limit}") & ~pl.col("age then") & ~adult & ~grown_now[limit])
-        | (pl.col(f"grade {limit}") & ~adult & ~grown_now[limit] & ~pl.col("grade then") & ~pl.col("grade kin"))
-        | (pl.col(f"grade opening {limit}") & ~of_child & ~adult & ~grown_now[limit] & ~pl.col("grade examined"))
-        | (pl.col(f"age alone {limit}") & ~pl.col("age of_other") & ~of_child & ~adult & ~grown)
-        | (pl.col(f"grade alone {limit}") & ~pl.col("grade of_other") & ~of_child & ~adult & ~grown)
+        | (pl.any_horizontal(f"said age {limit}", f"said school {limit}") & ~adult)
+        | (pl.any_horizontal(f"alone age {limit}", f"alone school {limit}") & ~adult & ~pl.col("elder"))
+        | (pl.col(f"passing {limit}") & ~adult & ~pl.col("elder") & ~pl.col("grown"))
         | (pl.col("years") < years).fill_null(False)
         for limit, years in LIMITS.items()
     }
-    under_18 = signs["under_14"] | signs["under_18"] | in_school
+    under_18 = signs["under_14"] | signs["under_18"]
     return marked.select(pl.struct(under_14=signs["under_14"], under_18=under_18).alias(posts.name)).to_series()
 
 
@@ -86,55 +85,61 @@ def _born() -> pl.Expr:
     return pl.coalesce(pl.col("born").str.extract(year) for year in years).cast(pl.Int32)
 
 
-def _holds(kind: str, name: str, pattern: str) -> pl.Expr:
-    return pl.col(kind).str.contains(pattern).alias(f"{kind} {name}")
+def _holds(kind: str, name: str, patterns: list[str]) -> pl.Expr:
+    # One by one: the engine is slower by far with the alternation of them all.
+    return pl.any_horizontal(pl.col(kind).str.contains(pattern) for pattern in patterns).alias(name)
+
+
+def _cut(text: pl.Expr) -> pl.Expr:
+    """`text` without what is said of somebody else or of a time gone by."""
+    for pattern in _made(lexicon("minors", __file__)["cut"]["told"], "any"):
+        text = text.str.replace_all(pattern, "他")
+    return text
+
+
+def _word(name: str) -> str:
+    return str(lexicon("minors", __file__)[name])
 
 
 @cache
-def _patterns() -> list[tuple[str, str, str]]:
-    """The kind of words that must be near, what it shows, and the pattern."""
+def _signs() -> list[tuple[str, str, list[str]]]:
+    """The kind of words that must be near, what they show, and the patterns of which any does."""
     words: dict[str, Any] = lexicon("minors", __file__)
-    now, perhaps, alone, english = (words[name] for name in ("now", "perhaps", "alone", "english"))
-    patterns = []
-    for limit in LIMITS:
-        patterns += [
-            ("age", f"now {limit}", _made(now["age"] + now["plain"][limit], limit)),
-            ("age", f"opening {limit}", _made(now["opening"], limit)),
-            ("age", f"perhaps {limit}", _made(perhaps["age"], limit)),
-            ("grade", limit, _made(perhaps["grade"] + perhaps["plain"][limit], limit)),
-            ("grade", f"opening {limit}", _made(perhaps["opening"], limit)),
-            ("age", f"alone {limit}", _made(alone["age"] + alone["plain"]["age"][limit], limit)),
-            ("grade", f"alone {limit}", _made(alone["grade"] + alone["plain"]["grade"][limit], limit)),
-            ("english", limit, alternation(english[limit])),
+    signs = []
+    for limit, age, school in (("under_14", "child_age", "child_school"), ("under_18", "age", "school")):
+        signs += [
+            (age, f"now {limit}", _made(words["now"]["age"] + words["now"][limit], limit)),
+            (age, f"said age {limit}", _made(words["said"]["age"], limit)),
+            (school, f"said school {limit}", _made(words["said"]["school"] + words["said"][limit], limit)),
+            (age, f"alone age {limit}", _made(words["alone"]["age"], limit)),
+            (school, f"alone school {limit}", _made(words["alone"]["school"], limit)),
+            (school, f"passing {limit}", _made(words["passing"][limit], limit)),
+            ("english", f"english {limit}", words["english"][limit]),
         ]
-    return [*patterns, ("school", "any", _made(words["school"]["any"], "any"))]
+    return signs
 
 
 @cache
-def _doubts() -> list[tuple[str, str, str]]:
-    """What may outweigh a sign of a minor, in the form of `_patterns`."""
+def _doubts() -> list[tuple[str, str, list[str]]]:
+    """What may outweigh a sign of a minor, in the form of `_signs`; `whole` is the text with nothing cut out."""
     words: dict[str, Any] = lexicon("minors", __file__)
-    now, perhaps, alone, english = (words[name] for name in ("now", "perhaps", "alone", "english"))
+    ages = words["now"]["age"] + words["said"]["age"] + words["said"]["adult"] + words["alone"]["age"]
     return [
-        ("age", "of_child", words["child"]),
-        ("grade", "of_child", words["child"]),
-        *(("grade", whose, words[whose]) for whose in ("examined", "kin")),
-        ("age", "of_other", _made(["{other}{age}"], "any")),
-        ("grade", "of_other", _made(["{other}{grade}"], "any")),
-        ("grade", "then", _made(["{then}{grade}"], "any")),
-        ("age", "then", _made(["{then}{age}周?岁"], "any")),
-        *(("school", past, words[past]) for past in ("teacher", "college", "memory")),
-        ("age", "grown", words["grown"]),
-        ("grade", "grown", words["grown"]),
-        *((kind, "grown_now", _made([words["grown_now"]], "any")) for kind in ("age", "grade")),
-        ("age", "adult", _made(now["age"] + now["opening"] + perhaps["age"] + alone["age"], "adult")),
-        ("english", "adult", alternation(english["adult"])),
+        ("own", "adult", [alternation(_made(ages, "adult"))]),
+        ("whole", "elder", [words["elder"]]),
+        ("whole", "grown_now", _made([words["grown_now"]], "any")),
+        ("english", "adult english", words["english"]["adult"]),
     ]
 
 
-def _made(patterns: list[str], who: str) -> str:
-    """One pattern of these, with the ages and school years of `who`: a limit, an adult, any."""
+@cache
+def _filled(pattern: str, who: str) -> str:
     words: dict[str, Any] = lexicon("minors", __file__)
-    own = {name: words[f"{name}s"].get(who, "") for name in ("age", "grade", "exam")}
     shared = {name: words[name] for name in _SHARED}
-    return alternation(filled(pattern, {**shared, **own}) for pattern in patterns)
+    own = {name: words[table][who] for name, table in _TABLES.items() if who in words[table]}
+    return filled(filled(pattern, shared), own)
+
+
+def _made(patterns: list[str], who: str) -> list[str]:
+    """The patterns with the ages and school years of `who`: a limit, an adult, any."""
+    return [_filled(pattern, who) for pattern in patterns]

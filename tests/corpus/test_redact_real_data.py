@@ -62,7 +62,7 @@ SEEN: dict[str, tuple[Callable[[Path], Iterable[str]], dict[str, int]]] = {
 def test_contact_data_of_a_real_set(shared, name):
     read, seen = SEEN[name]
     texts = pl.Series(list(read(shared)), dtype=pl.String)
-    found = dict(find(texts, names=False)["kind"].value_counts().iter_rows())
+    found = dict(find(texts, names="none")["kind"].value_counts().iter_rows())
     assert set(found) == set(seen)
     assert all(found[kind] >= count for kind, count in seen.items())
     assert sum(found.values()) <= 1.2 * sum(seen.values()) + 1, "no more than a fifth beyond them"

@@ -24,6 +24,7 @@ from schemas.tables import TABLES
 
 COMMANDS = [
     "import", "crawl", "refresh", "tables", "tables promote", "show", "diff", "why", "erase", "stats", "doctor", "ui",
+    "calibrate",
     "demo", "ledger", "ledger budgets", "ledger close-budget", "ledger give-up-batch", "ledger record", "train",
     "release", "releases", "releases promote", "export", "export folder", "export hub", "export jsonl", "restore",
 ]  # fmt: skip
@@ -132,6 +133,14 @@ def test_stats_stand_beside_the_papers(in_home):
     assert "3,993*" in _run("stats").output
 
 
+def test_show_changed_prints_what_was_replaced_in_its_context(in_home):
+    found = _json("show", "clean_posts", "--changed", "-n", "500")
+    kinds = {kind["kind"] for row in _json("show", "clean_posts", "-n", "500") for kind in row["pii"]}
+    assert {one["kind"] for one in found} == kinds
+    assert all(one["text"] and one["place"].split()[0] in ("title", "description", "answer") for one in found)
+    assert found[0]["text"] in _run("show", "clean_posts", "--changed").output
+
+
 def test_stats_show_how_varied_rewrites_are(in_home, sample_store):
     figures = {(row["lang"], row["figure"]): row for row in _json("stats", "--diversity")}
     dialogues = [row for (_, figure), row in figures.items() if figure == "dialogues"]
@@ -185,6 +194,7 @@ def test_errors_say_what_and_what_to_do(in_home, fails, monkeypatch):
     monkeypatch.chdir(ROOT)
     for arguments, code, says in [
         (["show", "grpo_cerr"], 2, "did you mean 'grpo_cer'"),
+        (["show", "unique_posts", "--changed"], 2, "tables that do: clean_posts, clean_dialogues"),
         (["show", "rollouts"], 1, "rollouts has no version yet"),
         (["refresh", "--provider", "opnai"], 2, "did you mean 'openai'"),
         (["show", "clean_posts", "--version", "zz"], 2, "no version of clean_posts 'zz'"),

@@ -22,15 +22,15 @@ def _rows(table):
 def test_m_table_1_on_real_posts(psyqa):
     rows = _rows(m_table_1(psyqa))
     # Counted apart from our code in the public sample (spec/crawling.md §1.6: 16 of Romantic Relationship), less one
-    # post that is nearly another.
-    expected = {"Behavior": 20, "Romantic Relationship": 15, "Growth": 16, "Emotion": 15, "Interpersonal": 13,
+    # post that is nearly another, and one that asks a question of principle.
+    expected = {"Behavior": 20, "Romantic Relationship": 14, "Growth": 16, "Emotion": 15, "Interpersonal": 13,
                 "Family": 6, "Therapy": 6, "Career": 5, "Marriage": 3, "Other": 0}  # fmt: skip
     assert {name: row["posts"] for name, row in rows.items() if name != "all"} == expected
     assert sum(row["%"] for name, row in rows.items() if name != "all") == pytest.approx(100, abs=0.05)
     assert rows["Behavior"]["M: posts"] == 539
-    assert rows["all"]["posts"] == 99
+    assert rows["all"]["posts"] == 98
     without = _rows(m_table_1(psyqa.with_columns(topic=pl.lit(None, dtype=pl.String))))
-    assert without["no topic given"]["posts"] == 99
+    assert without["no topic given"]["posts"] == 98
 
 
 def test_splits_are_counted_by_source(real_store):
@@ -65,7 +65,7 @@ def test_the_papers_sum_is_marked_as_impossible_and_empty_tables_give_no_wrong_f
 def test_e_table_1_on_real_posts(psyqa):
     rows = _rows(e_table_1(psyqa))
     ours = {name: row["ours"] for name, row in rows.items()}
-    assert (ours["questions"], ours["main topics"], ours["subtopics"]) == (99, 9, 71)
+    assert (ours["questions"], ours["main topics"], ours["subtopics"]) == (98, 9, 71)
     assert ours["answers"] == psyqa["answers"].list.len().sum()
     assert 20 < ours["characters a question"] < 26
     assert 160 < ours["characters a description"] < 200

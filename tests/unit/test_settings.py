@@ -77,6 +77,7 @@ def test_a_source_has_its_own_sizes_and_what_it_leaves_out_is_common(tmp_path, m
         ("min_post_chars = 1", "'min_post_chars'", "'filters.min_post_chars'"),
         ("[annotate]\ncoe_sample = 200", "'annotate.coe_sample'", "'annotate.sizes.coe_chains'"),  # as issues call it
         ("[sampling]\nzzz = 1", "'sampling.zzz'", "'sampling"),
+        ("[release]\nfloor = 1", "'release.floor'", "'release.floors'"),
         ("GONGQING_SAMPLING__N_SAMPLE", "'sampling.n_sample'", "'sampling.n_samples'"),
         ("GONGQING_SAMPLING_N_SAMPLES", "'sampling_n_samples'", "'sampling.n_samples'"),
         ("GONGQING_", "''", "'"),
@@ -104,6 +105,8 @@ def test_an_impossible_value_names_its_key(tmp_path):
         ("[splits.posts.sources]\npsyqa = 2000", "splits.posts.sources.psyqa"),
         ("[splits.posts]\nsources = 2000", "splits.posts.sources"),
         ("[splits.dialogues]\ntest = 0.5\nvalidation = 0.5", "splits.dialogues"),
+        ('[release]\nfloors = {"risk.any.recall" = 1.5}', "release.floors"),
+        ("[release]\nfloors = 0.9", "release.floors"),
         ("filters = 3", "filters"),
     ]:
         assert f"the setting {key} cannot be" in refusal(written(tmp_path, content))
@@ -121,6 +124,16 @@ def test_what_belongs_together_is_set_together(tmp_path):
     loaded = load(written(tmp_path, publish + named))
     assert (loaded.rewrite.encoder, loaded.llm.profiles) == (tmp_path / "bge", tmp_path / "models.toml")
     assert loaded.publish.public == ("me/two",)
+
+
+def test_a_floor_names_a_figure_in_one_of_two_ways_and_a_wrong_name_names_the_nearest(tmp_path, monkeypatch):
+    for content in ('floors = {"risk.any.recall" = 0.9}', "floors.risk.any.recall = 0.9"):
+        assert load(written(tmp_path, f"[release]\n{content}")).release.floors == {"risk.any.recall": 0.9}
+    message = refusal(written(tmp_path, "[release.floors]\npersonal_data.names.precision = 0.9"))
+    assert "there is no figure 'personal_data.names.precision'" in message
+    assert "did you mean 'personal_data.name.precision'" in message
+    monkeypatch.setenv("GONGQING_RELEASE__FLOORS__RISK__ANY__RECALL", "0.8")
+    assert load(written(tmp_path, "[release.floors]\nrisk.any.recall = 0.9")).release.floors == {"risk.any.recall": 0.8}
 
 
 def test_an_impossible_variable_names_itself(tmp_path, monkeypatch):

@@ -49,7 +49,7 @@ def personal_data(released: Released) -> Iterator[Finding]:
     # Of an id all counts, as its set gives it: a hash may hold a run of figures that looks like a number.
     known = released.sources.join(released.rows.select("origin").unique(), on="origin")
     ids = known.with_columns(source_id=pl.col("origin").str.strip_prefix(pl.col("source") + ":"))
-    spans = find(ids["source_id"], names=False)
+    spans = find(ids["source_id"], names="none")
     length = ids["source_id"].str.len_chars().gather(spans["row"])
     whole = spans.filter((pl.col("start") == 0) & (pl.col("end") == length) & pl.col("kind").is_in(list(_IN_IDS)))
     rows = ids[whole.filter((pl.col("kind") != "phone") | (pl.col("end") == _MOBILE))["row"]]

@@ -19,8 +19,8 @@ from pipelines.release.publish.measures import LENGTHS, TOPICS, Measures
 from pipelines.release.publish.private import PUBLISHABLE
 from pipelines.release.publish.public import WITHHELD, WITHHELD_MEANS
 from pipelines.settings import ROOT
-from pipelines.store.release_manifest import MEDIA, Release, Source, text_only
-from schemas.labels import SPLITS
+from pipelines.store.release_manifest import MEDIA, Calibration, Release, Source, text_only
+from schemas.labels import CALIBRATED, SPLITS
 from schemas.tables import TABLES
 
 LICENCES = "LICENSE.md"  # the Hub links to a file of this name, and to no other
@@ -135,6 +135,7 @@ def card(
         ],
         withholds=any(source.consent not in PUBLISHABLE for source in release.sources),
         lacking=_lacking(release),
+        calibrations=[_figures(one) for one in release.calibrations if one.precision or one.recall],
         papers=tables,
         pictures=[(titles[path], path) for path in pictures],
         findings=[
@@ -255,3 +256,20 @@ def _lacking(release: Release) -> dict[str, list[str]]:
             config, _, what = finding.what.removeprefix("rows of ").partition(" ")
             counts.setdefault(what, []).append(f"`{config}` {finding.count:,}")
     return counts
+
+
+def _figures(measured: Calibration) -> str:
+    """What rules find, in a line: "risk, any sign: precision .96 [.92, .98], recall … on 1,097 posts (…)"."""
+    shares = {"precision": measured.precision, "recall": measured.recall}
+    figures = [
+        f"{name} {_short(share[0])} [{_short(share[1])}, {_short(share[2])}]" for name, share in shares.items() if share
+    ]
+    figures += [f"AUC of the score {_short(measured.auc)}"] if measured.auc is not None else []
+    by = [f"`{measured.gold}`", *([f"κ {_short(measured.kappa)}"] if measured.kappa is not None else [])]
+    what = f"{measured.stage.replace('_', ' ')}, {CALIBRATED[measured.stage].get(measured.kind, measured.kind)}"
+    return f"{what}: {', '.join(figures)} on {measured.posts:,} posts ({', '.join(by)})"
+
+
+def _short(figure: float) -> str:
+    """.96"""
+    return f"{figure:.2f}".replace("0.", ".", 1) if abs(figure) < 0.995 else f"{figure:.2f}"

@@ -67,6 +67,9 @@ _WORDS = (
 
 # Without one of these no nickname is announced. No boundaries, which would make the search slow.
 _ANNOUNCED = rf"(?i){_NICKNAMED}|网名|昵称|笔名|用户名|id|同[名号]".replace(r"(?-u:\b)", "")
+# 百度[过这是一种睡眠障碍]: what is searched for; 微博[小号]; 微博：[快生日了许愿得个…]: what it says.
+_CLAUSE = r"^\p{Han}*[的了我你他她这是被过]\p{Han}*$|^[小大]号"
+_LONG_CLAUSE = r"^\p{Han}*了\p{Han}{8,}$"
 # What nicknames are made of; blanks between what is not Chinese.
 _KANA = r"\p{Hiragana}\p{Katakana}ー・゛゜"
 _NICK = rf"[\p{{Han}}A-Za-z0-9_\-·°{_KANA}]"
@@ -195,7 +198,7 @@ def find_nicknames(texts: pl.Series) -> pl.DataFrame:
     )
     stated = hits.filter(~pl.col("sought") & ~pl.col("everywhere"))
     followed = pl.col("after").str.contains(_FOLLOWED)
-    sought = hits.filter("sought", followed, ~pl.col("hit").str.contains(_SUBJECT))
+    sought = hits.filter("sought", followed, ~pl.col("hit").str.contains(f"{_SUBJECT}|{_CLAUSE}"))
     like_id = pl.col("hit").str.contains(r"^[A-Za-z0-9 _-]*[A-Za-z][A-Za-z0-9 _-]*$")
     announced = pl.col("cue").str.contains("[:：=是叫] ?$") & ~pl.col("hit").str.contains(_QUESTION)
     followed &= ~pl.col("hit").str.contains(f"{_FOLLOWED}|{_PROSE}")
@@ -205,6 +208,10 @@ def find_nicknames(texts: pl.Series) -> pl.DataFrame:
     after_colon = pl.col("cue").str.contains('(?:[:：“「『【"]|叫做?|id ?[是叫]|id ) ?$')
     prose = pl.col("hit").str.contains(pl.when(after_colon).then(pl.lit(_QUESTION)).otherwise(pl.lit(_PROSE)))
     prose |= pl.col("cue").str.contains("id $") & pl.col("hit").str.contains("[了的]$")
+    named = pl.col("cue").str.contains("(?:名|昵称) ?$")
+    prose |= pl.col("hit").str.contains(
+        pl.when(after_colon | named).then(pl.lit(_LONG_CLAUSE)).otherwise(pl.lit(_CLAUSE))
+    )
     plain = [spans(hits.filter(~prose & ~subject), "account") for hits in (quoted, stated.select(quoted.columns))]
     accounts = gather([*plain, spans(sought, "account"), spans(everywhere, "account")])
     return accounts.with_columns(row=rows.gather(accounts["row"]).cast(pl.UInt32))
@@ -218,7 +225,7 @@ def _mentions(texts: pl.Series) -> pl.DataFrame:
     hits = hits.with_columns(hit=name).drop_nulls("hit")
     hits = hits.with_columns(hit=pl.coalesce(pl.col("hit").str.extract(_GOES_ON), "hit"))
     address = pl.col("before").str.contains(r"[A-Za-z0-9._%+-]@$") & pl.col("hit").str.contains("^[A-Za-z0-9]")
-    hits = hits.filter(~pl.col("hit").str.contains(_NOBODY) & ~address)
+    hits = hits.filter(pl.col("hit").str.contains(r"[\p{L}\p{N}]") & ~pl.col("hit").str.contains(_NOBODY) & ~address)
     # Beside the platform it is part of how an account is written; elsewhere it makes a mention of what follows.
     beside = rf"(?i){_PLATFORM}(?:用户名?|[账帐]号|号|名|id|昵称|博主)?[:：]? ?@$"
     sign = pl.col("before").str.contains(beside).cast(pl.Int64)

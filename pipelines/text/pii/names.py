@@ -9,7 +9,7 @@ import polars as pl
 from pipelines.text.pii import lattice as la
 from pipelines.text.pii import vocabulary as voc
 from pipelines.text.pii.lattice import best_apart
-from pipelines.text.pii.segmentation import Segmented, name_model
+from pipelines.text.pii.segmentation import Segmented
 from pipelines.text.pii.spans import SPANS, gather, matches, spans
 
 # What each make must bring, in nats (see `segmentation`), before it is a name.
@@ -27,10 +27,8 @@ def names_in(segmented: Segmented) -> pl.DataFrame:
     """Spans of names and accounts in segmented texts."""
     chosen = _chosen(_scored(segmented.names), segmented.offsets)
     texts = segmented.texts
-    again = _again(chosen, texts)
-    # A given name that stood with its surname before is that person.
-    hits = _as_spans(chosen, texts).join(again, on=["row", "start", "end"], how="anti")
-    return gather([hits, again, _family(texts), _minority(texts), _latin(texts), _english(texts)])
+    hits = _as_spans(chosen, texts)
+    return gather([hits, _family(texts), _minority(texts), _latin(texts), _english(texts)])
 
 
 def _has(column: str, role: int) -> pl.Expr:
@@ -93,37 +91,6 @@ def _as_spans(names: pl.DataFrame, texts: pl.Series) -> pl.DataFrame:
 
 def _piece(end: pl.Expr) -> pl.Expr:
     return pl.col("data").bin.slice(pl.col("start"), end - pl.col("start")).cast(pl.String)
-
-
-def _again(names: pl.DataFrame, texts: pl.Series) -> pl.DataFrame:
-    """Wherever a full name stands again in its text, and its given name alone: 陈晓雯 … 晓雯."""
-    names = names.filter(pl.col("made") == la.FULL, pl.col("core") - pl.col("start") == len("陈晓雯".encode()))
-    full = (
-        names.with_columns(data=texts.gather(names["row"]).cast(pl.Binary))
-        .select("row", value=_piece(pl.col("core")))
-        .unique(maintain_order=True)
-    )
-    given = full.with_columns(part=pl.col("value").str.slice(1))
-    given = given.join(_ordinary(), left_on="part", right_on="word", how="anti", maintain_order="left")
-    parts = pl.concat([full.with_columns(part="value"), given])
-    return (
-        parts.with_columns(text=texts.gather(parts["row"]))
-        .select("row", "value", "part", start=pl.col("text").str.find_many(pl.concat_list("part")))
-        .explode("start")
-        .drop_nulls("start")
-        .with_columns(pl.col("start").cast(pl.Int64))
-        .select(
-            "row", "start", end=pl.col("start") + pl.col("part").str.len_bytes(), kind=pl.lit("name"), value="value"
-        )
-        .cast(SPANS)
-    )
-
-
-@cache
-def _ordinary() -> pl.DataFrame:
-    """The words that are no names."""
-    words = voc.vocabulary().words
-    return words.filter(pl.Series(name_model().roles & la.ORDINARY, dtype=pl.UInt32) != 0).select("word")
 
 
 def _family(texts: pl.Series) -> pl.DataFrame:

@@ -1,7 +1,8 @@
 """Personal data replaced by typed placeholders, the same value by the same one inside a post."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 import polars as pl
 
@@ -14,6 +15,8 @@ from pipelines.text.pii.handles import find_handles, find_links, find_nicknames
 from pipelines.text.pii.numbers import find_numbers, find_plates
 from pipelines.text.pii.patterns import CHINESE_DIGITS, SEPARATOR
 from pipelines.text.pii.spans import gather, matches, spans
+
+Names = Literal["strict", "wide", "none"]
 
 # Who wins where spans overlap: first the smaller rank, then the longer span, then the one that starts first, then the
 # kind that stands first: an employer is one for who works there, be it a kindergarten.
@@ -49,7 +52,11 @@ class Redacted(NamedTuple):
 
 
 def redact(
-    texts: pl.Series | Iterable[str | bytes | None], groups: pl.Series | None = None, *, names: bool = True
+    texts: pl.Series | Iterable[str | bytes | None],
+    groups: pl.Series | None = None,
+    *,
+    names: Names = "strict",
+    ner: Path | None = None,
 ) -> Redacted:
     """`texts` with their personal data replaced by placeholders (see `placeholders`).
 
@@ -57,7 +64,9 @@ def redact(
         texts: A column of texts, or anything that `pipelines.core.arrow.column` makes one of.
         groups: What each text belongs to (a post; by default itself): inside a group the same value has the same
             placeholder, and a different one another.
-        names: Also names of persons, schools, employers, hospitals and addresses, not contact data alone.
+        names: How names of persons, schools, employers, hospitals and addresses are looked for, besides contact data:
+            `strict` takes those that have the evidence to be some, `wide` all that read like one, `none` none.
+        ner: A folder with a model for token classification, which looks for them as well (see `tagger`).
 
     Returns `(texts, counts)`: as many texts, nulls where they were, and a frame `row: UInt32, kind: String, count:
     Int64`, sorted, of what was replaced. Redacting the result again changes nothing.
@@ -71,20 +80,22 @@ def redact(
     if len(groups) != len(current):
         raise RequestError(f"{len(groups)} groups for {len(current)} texts", hint="give one group a text")
     of_row = pl.DataFrame({"row": row, "group": groups})
+    english = _in_english(current, groups)
     numbers = _numbers_given(current, of_row)
     replaced = [pl.DataFrame(schema={"row": pl.UInt32, "kind": pl.String})]
     # What is left may read differently once its neighbours are placeholders, so a row that changed is read again until
     # nothing is found.
     rows = row
     for _ in range(_READINGS):
-        hits = find(current.gather(rows) if len(rows) < len(current) else current, names=names)
+        some = current.gather(rows) if len(rows) < len(current) else current
+        hits = find(some, of_row["group"].gather(rows), names=names, ner=ner)
         if hits.is_empty():
             break
         hits = hits.with_columns(row=rows.gather(hits["row"])).join(of_row, on="row", maintain_order="left")
         numbers = _numbered(hits, numbers)
         hits = hits.join(numbers, on=["group", "kind", "value"], how="left", nulls_equal=True, maintain_order="left")
         replaced.append(hits.select("row", "kind"))
-        rows, changed = _rebuilt(current, hits.with_columns(stands=_placeholder()))
+        rows, changed = _rebuilt(current, hits.with_columns(stands=_placeholder(english.gather(hits["row"]))))
         current = current.scatter(rows, changed)
     counts = pl.concat(replaced)
     return Redacted(current, counts.group_by("row", "kind").agg(count=pl.len().cast(pl.Int64)).sort("row", "kind"))
@@ -104,12 +115,14 @@ def without_addresses(texts: pl.Series) -> pl.Series:
     return with_rows(texts, rows.gather(changed), without)
 
 
-def find(texts: pl.Series, *, names: bool = True) -> pl.DataFrame:
+def find(
+    texts: pl.Series, groups: pl.Series | None = None, *, names: Names = "strict", ner: Path | None = None
+) -> pl.DataFrame:
     """What `redact` replaces when it first reads `texts`: a frame of SPANS, sorted, none overlapping another."""
     folded = fold(texts)
     kept = spans(matches(folded.texts, placeholders.PATTERN), _KEPT)
-    finders = (_find_contact, find_entities) if names else (_find_contact,)
-    hits = folded.back(gather([kept, *(finder(folded.texts) for finder in finders)]))
+    entities = [] if names == "none" else [find_entities(folded.texts, groups, wide=names == "wide", ner=ner)]
+    hits = folded.back(gather([kept, _find_contact(folded.texts), *entities]))
     return _apart(hits).filter(pl.col("kind") != _KEPT)
 
 
@@ -123,14 +136,26 @@ def _find_contact(texts: pl.Series) -> pl.DataFrame:
     return gather([hits.with_columns(row=rows.gather(hits["row"]).cast(pl.UInt32)), find_nicknames(texts)])
 
 
-def find_entities(texts: pl.Series) -> pl.DataFrame:
-    """Names, schools, employers, hospitals and addresses in folded texts, segmented once for all."""
+def find_entities(
+    texts: pl.Series, groups: pl.Series | None = None, *, wide: bool = False, ner: Path | None = None
+) -> pl.DataFrame:
+    """Names, schools, employers, hospitals and addresses in folded texts, and wherever their groups name them again."""
+    from pipelines.text.pii.again import with_repeats
+    from pipelines.text.pii.institutions import institutions_in
     from pipelines.text.pii.names import names_in
+    from pipelines.text.pii.persons import persons_in
     from pipelines.text.pii.places import places_in
     from pipelines.text.pii.segmentation import segment
 
-    segmented = segment(texts)
-    return gather([places_in(segmented), names_in(segmented)])
+    segmented = segment(texts)  # once for all
+    names, found = names_in(segmented), [institutions_in(texts)]
+    found += [places_in(segmented), names] if wide else [persons_in(names, texts)]
+    if ner is not None:
+        from pipelines.text.pii.tagger import tagged
+
+        found.append(tagged(texts, ner))
+    groups = pl.int_range(len(texts), eager=True) if groups is None else groups
+    return with_repeats(gather(found), texts, groups)
 
 
 def _apart(hits: pl.DataFrame) -> pl.DataFrame:
@@ -161,7 +186,6 @@ def _apart(hits: pl.DataFrame) -> pl.DataFrame:
 def _numbers_given(texts: pl.Series, of_row: pl.DataFrame) -> pl.DataFrame:
     """The placeholders that stand in the texts already: what they stood for is not known, their numbers are taken."""
     rows = texts.str.contains(placeholders.PATTERN).fill_null(False).arg_true()
-    kinds = {name: kind for kind, name in placeholders.NAMES.items()}
     return (
         of_row[rows]
         .with_columns(given=texts.gather(rows).str.extract_all(placeholders.PATTERN))
@@ -169,7 +193,7 @@ def _numbers_given(texts: pl.Series, of_row: pl.DataFrame) -> pl.DataFrame:
         .with_columns(pl.col("given").str.extract_groups(placeholders.NAMED))
         .select(
             "group",
-            kind=pl.col("given").struct[0].replace_strict(kinds, default=None),
+            kind=pl.col("given").struct[0].replace_strict(dict(placeholders.KINDS), default=None),
             value=pl.lit(None, pl.String),
             number=pl.col("given").struct[1].cast(pl.UInt32).fill_null(1),
         )
@@ -191,9 +215,23 @@ def _numbered(hits: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([numbers, new.select(numbers.columns).cast(numbers.schema)])
 
 
-def _placeholder() -> pl.Expr:
+def _in_english(texts: pl.Series, groups: pl.Series) -> pl.Series:
+    """Whether the group of each text is in English: words of it, and no Chinese character."""
+    said = pl.DataFrame({"group": groups, "text": texts})
+    chinese, english = (
+        pl.col("text").str.contains(r"\p{Han}"),
+        pl.col("text").str.contains(r"[A-Za-z]{2}[,.]? [A-Za-z]{2}"),
+    )
+    return said.select((~chinese & english).any().over("group") & ~chinese.any().over("group")).to_series()
+
+
+def _placeholder(english: pl.Series) -> pl.Expr:
     number = pl.when(pl.col("number") > 1).then(pl.col("number").cast(pl.String)).otherwise(pl.lit(""))
-    name = pl.col("kind").replace_strict(dict(placeholders.NAMES), return_dtype=pl.String)
+    chinese, latin = (
+        pl.col("kind").replace_strict(dict(names), return_dtype=pl.String)
+        for names in (placeholders.NAMES, placeholders.ENGLISH_NAMES)
+    )
+    name = pl.when(english).then(latin).otherwise(chinese)
     return pl.concat_str(pl.lit("["), name, number, pl.lit("]"))
 
 

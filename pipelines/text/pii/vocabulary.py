@@ -49,8 +49,8 @@ def _split(value: Any) -> Any:
 @cache
 def vocabulary() -> Vocabulary:
     """The vocabulary, made once."""
-    listed = _without_names(_listed())
-    total = log(listed["frequency"].sum())
+    known = _without_names(listed())
+    total = log(known["frequency"].sum())
     ours = (
         pl.DataFrame(
             [(word, _OUR_FREQUENCY[name]) for name in _OUR_FREQUENCY for word in _flat(lexicon(name))],
@@ -64,7 +64,7 @@ def vocabulary() -> Vocabulary:
     words = pl.concat(
         [
             pl.DataFrame({"word": _SPECIAL}).select("word", frequency=0, tag=pl.lit("x"), ours=1),
-            listed.join(ours, on="word", how="full", coalesce=True, maintain_order="left_right"),
+            known.join(ours, on="word", how="full", coalesce=True, maintain_order="left_right"),
         ],
         how="vertical_relaxed",
     ).with_row_index("id")
@@ -86,7 +86,8 @@ def _is_word() -> pl.Expr:
     return pl.col("word").str.contains(rf"^[\x{{3007}}\x{{4e00}}-\x{{9fff}}]{{1,{LONGEST}}}$")
 
 
-def _listed() -> pl.DataFrame:
+def listed() -> pl.DataFrame:
+    """The dictionary that jieba installs, as `word`, `frequency` and `tag`; Chinese words of up to eight characters."""
     spec = find_spec("jieba")
     assert spec is not None
     assert spec.origin is not None
@@ -138,3 +139,9 @@ def _without_names(listed: pl.DataFrame) -> pl.DataFrame:
 
 def _flat(value: Any) -> list[str]:
     return [one for part in value.values() for one in _flat(part)] if isinstance(value, dict) else value
+
+
+def signs(name: str) -> dict[str, str]:
+    """The patterns of a lexicon of this package, as they stand."""
+    patterns: dict[str, str] = lexicons.lexicon(name, __file__)
+    return patterns

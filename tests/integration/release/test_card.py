@@ -13,7 +13,7 @@ from pipelines.release.publish.card import card, is_sensitive, licences
 from pipelines.release.publish.folder import export_folder
 from pipelines.release.publish.measures import Measures, measure
 from pipelines.settings import ROOT
-from pipelines.store.release_manifest import Finding, Source
+from pipelines.store.release_manifest import Calibration, Finding, Source
 from schemas.tables import TABLES
 
 REPO = "me/empathy"
@@ -105,6 +105,23 @@ def test_it_says_whether_rows_at_risk_are_in_it_and_what_share_lacked_media(mixe
     what = "text only: 1 of 8 rounds (12.5%) lacked media, and are left out"
     finding = Finding(check="media", severity="warn", count=1, what=what, hint="none")
     assert again(mixed, exported, findings=[finding]).count("ext only: 1 of 8 rounds (12.5%) lacked media") == 1
+
+
+def test_a_line_a_kind_says_how_well_the_rules_find_it_where_it_was_measured(mixed, exported, text):
+    assert "How well the rules find" not in text
+    measured = {"gold": "gold.jsonl", "gold_sha256": "0" * 64, "posts": 1097, "precision": (0.96, 0.92, 0.98)}
+    names = Calibration(**measured, stage="personal_data", kind="name", recall=(0.93, 0.88, 0.96), kappa=0.91, auc=None)
+    emotional = Calibration(**measured, stage="relevance", kind="emotional", recall=None, kappa=None, auc=0.807)
+    nothing = names.model_copy(update={"kind": "contact", "precision": None, "recall": None})
+    lines = again(mixed, exported, calibrations=[names, nothing, emotional]).splitlines()
+    at = lines.index("## How well the rules find what they look for")
+    assert lines[at + 4 : at + 8] == [
+        "* personal data, names: precision .96 [.92, .98], recall .93 [.88, .96] on 1,097 posts (`gold.jsonl`, κ .91)",
+        "* relevance, emotional posts that stay: precision .96 [.92, .98], AUC of the score .81 on 1,097 posts "
+        "(`gold.jsonl`)",
+        "",
+        "## Known limits",
+    ]
 
 
 def test_the_papers_tables_and_the_pictures_are_in_it(text, exported):

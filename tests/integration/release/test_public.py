@@ -43,12 +43,19 @@ def repeats(value, windows):
     return any(text[at : at + 15] in windows for text in strings(value) for at in range(len(text) - 14))
 
 
+def assert_equal_but_for_names(public, whole):
+    """The rows are whole, but for a few in which a word that reads like a name is a placeholder now."""
+    changed = [row["row_id"] for row in whole if public[row["row_id"]] != {**row, "withheld": False}]
+    assert len(changed) < len(whole) / 4
+    assert all("[" in "".join(strings(public[row_id])) for row_id in changed)
+
+
 def test_rows_of_those_who_allowed_it_are_published_as_they_are(mixed, folder):
     public, windows = rows(folder, "sft_coe"), windows_of(mixed.store)
     whole = mixed.releases.frame(NAME, "sft_coe").collect().to_dicts()
     ours = [row for row in whole if not is_crawled(row["row_id"]) and not repeats(row, windows)]
     assert len(ours) > 20
-    assert all(public[row["row_id"]] == {**row, "withheld": False} for row in ours)
+    assert_equal_but_for_names(public, ours)
     assert public.keys() == {row["row_id"] for row in whole}, "every row is there, with its labels"
     assert all(public[row["row_id"]]["split"] == row["split"] for row in whole)
     assert set(CONSENTS) - set(PUBLISHABLE) == {"agreement", "not_asked"}
@@ -119,7 +126,7 @@ def test_with_the_posts_every_word_is_restored(mixed, folder, tmp_path):
     for config in mixed.release.configs:
         assert restored.rows(config) == reader.read(NAME).rows(config)
         whole = mixed.releases.frame(NAME, config).collect().to_dicts()
-        assert rows(tmp_path / "whole", config) == {row["row_id"]: {**row, "withheld": False} for row in whole}
+        assert_equal_but_for_names(rows(tmp_path / "whole", config), whole)
 
 
 def test_a_changed_post_is_not_restored_and_a_home_without_texts_restores_nothing(mixed, folder, tmp_path):
@@ -152,3 +159,18 @@ def test_an_export_is_whole_or_not_there(mixed, folder, tmp_path):
         for place in (folder, tmp_path / "again")
     )
     assert before == after, "the same release is the same files"
+
+
+def test_what_reads_like_a_name_is_replaced_and_counted(mixed, tmp_path):
+    chats = training_sets(mixed.store)["sft_coe"].filter(~pl.col("row_id").str.starts_with(CRAWLED)).head(2)
+    said = [[{"role": "user", "content": "昨天程雪在门口，程雪哭了"}], [{"role": "user", "content": "我很难过"}]]
+    named = chats.with_columns(messages=pl.Series(said, dtype=chats.schema["messages"]))
+    make_release(tmp_path, mixed.store, {"sft_coe": named})
+    published = export_folder(Releases(tmp_path), NAME, mixed.store, tmp_path / "out")
+    public = rows(tmp_path / "out", "sft_coe")
+    assert [public[row_id]["messages"][0]["content"] for row_id in chats["row_id"]] == [
+        "昨天[姓名]在门口，[姓名]哭了",
+        "我很难过",
+    ]
+    [renamed] = [one for one in published.findings if one.check == "renamed"]
+    assert (renamed.count, renamed.examples) == (1, [chats["row_id"][0]])

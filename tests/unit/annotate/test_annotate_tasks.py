@@ -76,7 +76,8 @@ def test_topics_are_asked_where_none_is_given_or_there_is_doubt_or_risk():
         ({"topic": "人际"}, False),
         ({"topic": None}, True),
         ({"topic": "感情"}, True),  # a word of the source, none of the taxonomy
-        ({"topic": "人际", "doubts": ["advertisement"]}, True),
+        ({"topic": "人际", "doubts": ["advertisement"]}, True),  # doubts count where the source gives a topic, too
+        ({"topic": "科普", "subtopics": ["书籍"], "doubts": ["not_psychological"]}, True),
         ({"topic": "人际", "risk": RISK}, True),
     ):
         plan = topics_task.plan(posts(post(1, **change)), ONE)

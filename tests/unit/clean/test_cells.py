@@ -70,7 +70,7 @@ def test_ten_megabytes_full_of_hits_take_no_more_memory_than_they_should():
     text = "打13812345678，" * 60_000
     cells = pl.DataFrame({"group": [0, 1], "lang": "zh", "text": pl.Series([text]).append(pl.Series([text]))})
     assert cells["text"].n_chunks() == 2
-    read, pii = cleaned(cells, Cleaning(names=False))
+    read, pii = cleaned(cells, Cleaning(names="none"))
     assert read["text"].to_list() == ["打[电话]，" * 60_000] * 2
     assert pii["pii"].to_list() == [[{"kind": "phone", "count": 60_000}]] * 2
 

@@ -171,13 +171,16 @@ def test_how_much_of_a_post_must_be_chinese_is_a_setting():
     assert clean_posts(frame, FEW.model_copy(update={"min_han_ratio": 0.2}))[0].height == 1
 
 
+QUESTION = "什么是首因效应？首因效应在教学中有哪些应用，请各位老师举一些例子"
+
+
 def test_how_much_feeling_a_post_must_show_is_a_setting():
-    frame = posts(post(1, "", "如题" * 11), post(2, "", STORY))
-    assert clean_posts(frame)[0].height == 2
-    kept, dropped = clean_posts(frame, Filters(min_emotional_context=0.3))
+    frame = posts(post(1, "", QUESTION), post(2, "", STORY))
+    kept, dropped = clean_posts(frame)
     assert kept["post_id"].to_list() == ["s:2"]
-    assert dropped["reason"].to_list() == ["little_emotional_context"]
-    assert kept["emotional_context"].to_list()[0] >= 0.3
+    assert dropped.select("row_id", "reason").rows() == [("s:1", "little_emotional_context")]
+    assert dropped["detail"].to_list()[0].startswith("score 0.0")
+    assert clean_posts(frame, Filters(min_emotional_context=0))[0]["doubts"].to_list() == [["not_psychological"], []]
 
 
 WORDS = st.lists(st.sampled_from(["难", "难过", "a", "1", "😀", " ", "\u3000", "\u200b", "\n"]), max_size=14)
@@ -236,9 +239,10 @@ def test_whatever_the_schema_allows_is_accounted_for(table: type[ImportedPosts])
     assert frame.equals(before)
 
 
-def test_psyqa_passes_whole(shared: Path):
+def test_psyqa_passes(shared: Path):
     frame = read("psyqa", shared / "zh_qa" / "PsyQA_example.json").kept
     kept, dropped = clean_posts(frame)
     require_accounted(frame, kept, dropped)
-    assert (kept.height, kept["answers"].list.len().sum()) == (100, 268)
+    assert dropped["reason"].to_list() == ["little_emotional_context", "post_dropped"]  # one asks whether love is so
+    assert (kept.height, kept["answers"].list.len().sum()) == (99, 267)
     assert set(kept["script"]) == {"simplified"}

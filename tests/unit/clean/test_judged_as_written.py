@@ -55,8 +55,8 @@ def test_an_age_is_read_before_the_name_of_the_school_goes():
 
 
 def test_no_personal_data_are_in_what_is_returned():
-    private = ("陈国强", "13812345678", "abc_12345", "阳光小学", "南京路88号")
-    text = "我叫陈国强，爷爷陈国强打我，电话13812345678，微信：abc_12345，我在阳光小学，我想从南京路88号跳下去"
+    private = ("陈国强", "13812345678", "abc_12345", "杭州第二中学", "南京路88号")
+    text = "我叫陈国强，爷爷陈国强打我，电话13812345678，微信：abc_12345，我在杭州第二中学，我想从南京路88号跳下去"
     returned = [
         *clean_posts(posts(post(1, text, text + _STORY, text + _STORY * 4), post(2, "", text[:12]))),
         *clean_dialogues(dialogues(dialogue(1, f"seeker: {text}", f"supporter: {text}", situation=text))),

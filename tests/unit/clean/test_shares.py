@@ -37,7 +37,7 @@ def test_every_thread_has_as_many_shares_and_small_frames_are_not_cut():
 )
 def test_cleaning_in_shares_gives_what_it_gives_at_once(module, clean, table, sample_store, monkeypatch):
     frame = sample_store.read(table).collect()
-    cleaning = Cleaning(names=False)  # that no row sees its neighbours' names, test_names shows
+    cleaning = Cleaning(names="none")  # that no row sees its neighbours' names, test_names shows
     whole = clean(frame, cleaning=cleaning)
     monkeypatch.setattr(module, "in_shares", partial(in_shares, least=0, most=frame.estimated_size() // 7))
     for cut, of_whole in zip(clean(frame, cleaning=cleaning), whole, strict=True):

@@ -52,6 +52,7 @@ DESIGNED = {
     **dict.fromkeys(("grpo_ecot", "grpo_coe", "grpo_cer"), _VERL),
     **dict.fromkeys(("sft_coe", "sft_cer", "rm_process", "rm_outcome", "rm_unified"), _MESSAGES),
     "rm_triplets": "query positive negative kind split variant",
+    "calibrations": "stage kind gold posts labelled found right missed precision recall kappa readers code",
     "rollouts": "step prompt output rewards judge",
     "dropped": "row_id stage reason detail",
 }

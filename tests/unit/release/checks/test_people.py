@@ -76,7 +76,7 @@ def test_names_are_looked_for_where_cleaning_looks_for_them_and_what_was_redacte
     told = post(1, "我叫王小明，最近睡不好，总是想工作上的事情。")
     (found,) = _found(told)
     assert "name in 1 rows" in found.what
-    assert _found(told, settings=Settings(cleaning=Cleaning(names=False))) == []
+    assert _found(told, settings=Settings(cleaning=Cleaning(names="none"))) == []
     text = redact([WAKEFUL + "我叫王小明，电话13912345678。"]).texts[0]
     assert "[" in text
     assert _found(post(1, text)) == []

@@ -1,4 +1,4 @@
-"""Precision and recall over the labelled sentences, held to the floors."""
+"""Precision and recall of the wide finder over the labelled sentences, held to the floors."""
 
 import tomllib
 from pathlib import Path
@@ -47,7 +47,7 @@ def labelled(*files: str) -> tuple[list[str], pl.DataFrame]:
 def found(texts: list[str]) -> pl.DataFrame:
     """What is found, in characters."""
     rows = []
-    for span in find(pl.Series(texts)).iter_rows(named=True):
+    for span in find(pl.Series(texts), names="wide").iter_rows(named=True):
         data = texts[span["row"]].encode()
         start, end = (len(data[: span[place]].decode()) for place in ("start", "end"))
         rows.append((span["row"], start, end, span["kind"]))

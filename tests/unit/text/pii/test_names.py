@@ -19,7 +19,7 @@ SENTENCES = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encod
 
 def test_names_are_found_in_all_their_forms_and_words_that_look_like_them_stay():
     wanted = SENTENCES["found"] | {text: [] for text in SENTENCES["stays"]}
-    spans = find(pl.Series(list(wanted))).filter(pl.col("kind") == "name")
+    spans = find(pl.Series(list(wanted)), names="wide").filter(pl.col("kind") == "name")
     names = {text: [] for text in wanted}
     for row, start, end in spans.select("row", "start", "end").iter_rows():
         text = list(wanted)[row]
@@ -28,7 +28,7 @@ def test_names_are_found_in_all_their_forms_and_words_that_look_like_them_stay()
 
 
 def test_a_given_name_alone_is_the_same_person():
-    text = redact(pl.Series(["我喜欢陈晓雯。后来晓雯走了，陈晓雯没有回头，陈晓雯老师也没有。周凯点头。"])).texts[0]
+    text = redact(["我喜欢陈晓雯。后来晓雯走了，陈晓雯没有回头，陈晓雯老师也没有。周凯点头。"], names="wide").texts[0]
     assert text == "我喜欢[姓名]。后来[姓名]走了，[姓名]没有回头，[姓名]也没有。[姓名2]点头。"
 
 

@@ -14,7 +14,7 @@ SENTENCES = tomllib.loads(Path(__file__).with_name("places.toml").read_text(enco
 def test_what_is_named_is_found_and_what_is_not_stays():
     wanted = {text: [place] for text, place in SENTENCES["found"].items()} | {text: [] for text in SENTENCES["stays"]}
     places: dict[str, list[list[str]]] = {text: [] for text in wanted}
-    for row, start, end, kind, _ in find(pl.Series(list(wanted))).iter_rows():
+    for row, start, end, kind, _ in find(pl.Series(list(wanted)), names="wide").iter_rows():
         text = list(wanted)[row]
         places[text].append([kind, text.encode()[start:end].decode()])
     assert {text: one for text, one in places.items() if one != wanted[text]} == {}

@@ -1,0 +1,1 @@
+"""Rules held against posts that people labelled (docs/calibrating.md)."""

@@ -1,0 +1,219 @@
+"""What rules find in labelled posts, counted against the labels.
+
+A script measures posts of its own without a home:
+
+    measure("risk", [GoldPost(id="1", text="…", labels=["self_harm"])]).figures
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from pipelines.clean.cells import as_written, cleaned
+from pipelines.errors import UnknownName
+from pipelines.operations.calibrate.figures import Figures, auc, mean_kappa
+from pipelines.operations.calibrate.gold import SPAN_KINDS, GoldPost, Reading
+from pipelines.settings import Settings
+from pipelines.text.minors import LIMITS, minors
+from pipelines.text.pii.redaction import find
+from pipelines.text.relevance import relevance
+from pipelines.text.risk import risk
+from schemas.labels import CALIBRATED, DOUBTS, RISKS
+
+FALSE_ALARM, MISSED = "false alarm", "missed"
+_AROUND = 15  # characters
+_SHOWN = 120  # of a post that has no place to show
+
+# Labels of each stage that mean another one as well.
+_IMPLIED = {
+    "risk": dict.fromkeys(RISKS, "any"),
+    "minors": {"under_14": "under_18"},
+    "relevance": dict.fromkeys(DOUBTS, "any"),
+}
+
+
+class Mistake(NamedTuple):
+    """A false alarm, or what was missed, with its words: for the owner's terminal alone."""
+
+    id: str
+    kind: str
+    what: str
+    before: str
+    text: str
+    behind: str
+    detail: str
+
+
+class Measured(NamedTuple):
+    """The figures of a stage, a kind each, and what went wrong."""
+
+    figures: list[Figures]
+    mistakes: list[Mistake]
+
+
+def measure(stage: str, posts: Sequence[GoldPost], settings: Settings | None = None) -> Measured:
+    """Holds the rules of a stage against posts that are labelled for it, each with its text (`gold.read_gold`).
+
+    Raises UnknownName for a stage that is none of `schemas.labels.CALIBRATED`.
+    """
+    if stage not in CALIBRATED:
+        raise UnknownName("stage to calibrate", stage, CALIBRATED)
+    settings = settings or Settings()
+    return _measure_spans(posts, settings) if stage == "personal_data" else _measure_labels(stage, posts, settings)
+
+
+def _agreement(stage: str, posts: Iterable[GoldPost], holds: Callable[[Reading], bool]) -> dict[str, Any]:
+    """How far readers agree whether a post holds something, and how many there are."""
+    readings = [
+        {name: holds(one) for name, one in post.readers.items() if one.of_stage(stage) is not None} for post in posts
+    ]
+    n_readers = len({name for reading in readings for name in reading})
+    return {"kappa": mean_kappa(readings), "readers": max(1, n_readers)}
+
+
+# Labels of whole posts
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """What rules say of a post: its labels, why, and a score where they have one."""
+
+    labels: frozenset[str]
+    detail: str = ""
+    score: float = 0.0
+
+
+def _measure_labels(stage: str, posts: Sequence[GoldPost], settings: Settings) -> Measured:
+    verdicts = {"risk": _of_risk, "minors": _of_minors, "relevance": _of_relevance}[stage](posts, settings)
+    truths = [_labels(stage, post.truth(stage)) for post in posts]
+    figures, mistakes = [], []
+    for kind in CALIBRATED[stage]:
+        labelled = {place for place, truth in enumerate(truths) if kind in truth}
+        found = {place for place, verdict in enumerate(verdicts) if kind in verdict.labels}
+        scores = [verdict.score for verdict in verdicts]
+        figures.append(
+            Figures(
+                *(stage, kind, len(posts), len(labelled), len(found)),
+                right=len(labelled & found),
+                missed=len(labelled - found),
+                auc=auc(scores, labelled) if kind == "emotional" else None,
+                **_agreement(stage, posts, partial(_says, stage, kind)),
+            )
+        )
+        for what, places in ((FALSE_ALARM, found - labelled), (MISSED, labelled - found)):
+            for place in sorted(places):
+                text = (posts[place].text or "")[:_SHOWN]
+                mistakes.append(Mistake(posts[place].id, kind, what, "", text, "", verdicts[place].detail))
+    return Measured(figures, mistakes)
+
+
+def _labels(stage: str, reading: Reading | None) -> set[str]:
+    """What a reading says of a stage: a file may be labelled for several."""
+    labels = set(reading.labels or ()) & set(CALIBRATED[stage]) if reading else set()
+    return labels | {_IMPLIED[stage][label] for label in labels if label in _IMPLIED[stage]}
+
+
+def _says(stage: str, kind: str, reading: Reading) -> bool:
+    return kind in _labels(stage, reading)
+
+
+def _frame(posts: Iterable[GoldPost]) -> pl.DataFrame:
+    rows = [(post.text or "", post.title, post.posted_at) for post in posts]
+    return pl.DataFrame(rows, schema={"text": pl.String, "title": pl.String, "posted_at": pl.Date}, orient="row")
+
+
+def _of_risk(posts: Sequence[GoldPost], _: Settings) -> list[_Verdict]:
+    written = _frame(posts).with_columns(as_written(pl.col("text")))
+    signs = written.select(risk(pl.col("text"), simplified=True)).to_series().to_list()
+    return [
+        _Verdict(
+            frozenset({*(one["kind"] for one in of_post), *(["any"] if of_post else [])}),
+            ", ".join(f"{one['kind']} {one['rule']}" for one in of_post),
+        )
+        for of_post in signs
+    ]
+
+
+def _of_minors(posts: Sequence[GoldPost], _: Settings) -> list[_Verdict]:
+    written = _frame(posts).with_columns(as_written(pl.col("text")))
+    ages = written.select(minors(pl.col("text"), pl.col("posted_at"))).to_series().to_list()
+    return [_Verdict(frozenset(limit for limit in LIMITS if age[limit])) for age in ages]
+
+
+def _of_relevance(posts: Sequence[GoldPost], settings: Settings) -> list[_Verdict]:
+    """`emotional` are the posts that cleaning keeps: no reason to drop them, and a score that is high enough."""
+    frame = _frame(posts).with_row_index("group").with_columns(lang=pl.lit("zh"))
+    cells = pl.concat([frame.select("group", "lang", text=name) for name in ("text", "title")])
+    texts = cleaned(cells, settings.cleaning)[0]["text"]  # it is read without personal data
+    both = pl.DataFrame({"text": texts[: frame.height], "title": texts[frame.height :]})
+    verdicts = both.select(relevance(pl.col("text"), pl.col("title"))).to_series().to_list()
+    return [_kept_or_dropped(one, settings.filters.min_emotional_context) for one in verdicts]
+
+
+def _kept_or_dropped(verdict: Mapping[str, Any], threshold: float) -> _Verdict:
+    reason, score = verdict["reason"], verdict["emotional_context"]
+    labels = [reason, "any"] if reason else ["emotional"] if score >= threshold else []
+    why = f"{verdict['detail']}, " if reason else ""
+    return _Verdict(frozenset(labels), f"{why}score {score:.2f}", score)
+
+
+# Spans
+
+
+class _Span(NamedTuple):
+    place: int
+    kind: str | None  # of SPAN_KINDS
+    start: int  # in characters
+    end: int
+
+    def overlaps(self, others: Iterable["_Span"]) -> bool:
+        return any(self.start < other.end and other.start < self.end for other in others)
+
+
+def _measure_spans(posts: Sequence[GoldPost], settings: Settings) -> Measured:
+    """Of whatever kind a labelled span is, it is found where anything overlaps it: then it is replaced."""
+    texts = [post.text or "" for post in posts]
+    labelled = [_labelled(place, post) for place, post in enumerate(posts)]
+    found: list[list[_Span]] = [[] for _ in posts]
+    for row, start, end, kind, _ in find(pl.Series(texts, dtype=pl.String), names=settings.cleaning.names).iter_rows():
+        data = texts[row].encode()
+        first = len(data[:start].decode())
+        found[row].append(_Span(row, SPAN_KINDS[kind], first, first + len(data[start:end].decode())))
+    false = [one for spans, right in zip(found, labelled, strict=True) for one in spans if not one.overlaps(right)]
+    missed = [one for right, spans in zip(labelled, found, strict=True) for one in right if not one.overlaps(spans)]
+    figures = []
+    for kind in CALIBRATED["personal_data"]:
+        of_kind: list[str | None] = [kind] if kind != "any" else [*CALIBRATED["personal_data"]]
+        n_labelled, n_found = (sum(one.kind in of_kind for spans in of for one in spans) for of in (labelled, found))
+        wrong = [one for one in false if one.kind in of_kind]
+        figures.append(
+            Figures(
+                *("personal_data", kind, len(posts), n_labelled, n_found),
+                right=n_found - len(wrong),
+                missed=sum(one.kind in of_kind for one in missed),
+                wrongly_changed=len({one.place for one in wrong}),
+                **_agreement("personal_data", posts, partial(_holds, of_kind)),
+            )
+        )
+    mistakes = [_in_context(posts, one, what) for what, of in ((FALSE_ALARM, false), (MISSED, missed)) for one in of]
+    return Measured(figures, mistakes)
+
+
+def _labelled(place: int, post: GoldPost) -> list[_Span]:
+    """What is to be found in a post: a city, or a public figure, is not."""
+    truth = post.truth("personal_data")
+    spans = [(SPAN_KINDS[span.kind], span.places(post.text or "")) for span in (truth and truth.spans) or []]
+    return [_Span(place, kind, *at) for kind, places in spans if kind is not None for at in places]
+
+
+def _holds(of_kind: Sequence[str | None], reading: Reading) -> bool:
+    return any(SPAN_KINDS[span.kind] in of_kind for span in reading.spans or [])
+
+
+def _in_context(posts: Sequence[GoldPost], span: _Span, what: str) -> Mistake:
+    post, text = posts[span.place], posts[span.place].text or ""
+    before, behind = text[: span.start][-_AROUND:], text[span.end :][:_AROUND]
+    return Mistake(post.id, span.kind or "", what, before, text[span.start : span.end], behind, "")

@@ -1,0 +1,54 @@
+"""Schools, hospitals, employers and places that the strict finder takes for named, and words that look like them."""
+
+import polars as pl
+
+from pipelines.text.pii.redaction import find
+
+NAMED = {
+    "我考上了武汉理工大学，专业不喜欢。": ["school", "武汉理工大学"],
+    "他浙大毕业，我配不上他。": ["school", "浙大"],
+    "明年想考南开的研究生": ["school", "南开"],
+    "我在杭州第二中学读高一。": ["school", "杭州第二中学"],
+    "陪妈妈去长沙市第一人民医院看过。": ["hospital", "长沙市第一人民医院"],
+    "在华西住院的那段时间最难熬。": ["hospital", "华西"],
+    "我在肯德基打工攒学费。": ["employer", "肯德基"],
+    "我入职了星河智联科技有限公司，天天加班。": ["employer", "星河智联科技有限公司"],
+    "他跟中铁7局签了协议。": ["employer", "中铁7局"],
+    "老家在永嘉县，过年才回去。": ["address", "永嘉县"],
+    "我住在阳光花园小区，夜里总被吵醒。": ["address", "阳光花园小区"],
+    "一家人租在幸福路88号院。": ["address", "幸福路88号院"],
+}
+STAYS = [
+    "想去体验大学的生活，可我是在校大学生，已经快毕业了。",
+    "什么时候才能普及所有学校的心理课？",
+    "听说很多中国大学生心理都有问题。",
+    "上海大学生返乡以后一直隔离。",
+    "我已经长大了，想好好读书。",
+    "刚从一家创业公司离职，去银行实习过。",
+    "我去百度了一下，又在小红书发了帖。",
+    "吃住都在娘家，和二姐家住得近。",
+    "我要求不多，只有一点点的期待。",
+    "市医院的心理科说我没事。",
+    "他是重点中学出来的，我只是普通二本大学。",
+    "小镇和乡镇的生活不一样，我背井离乡。",
+    "去精神医院求助被诊断出抑郁。",
+]
+
+
+def test_what_is_named_is_found_whole_and_of_its_kind():
+    found = {}
+    for text in NAMED:
+        data = text.encode()
+        found[text] = [
+            [kind, data[start:end].decode()] for _, start, end, kind, _ in find(pl.Series([text])).iter_rows()
+        ]
+    assert {text: spans for text, spans in found.items() if spans != [NAMED[text]]} == {}
+
+
+def test_words_that_only_look_like_institutions_stay():
+    assert [STAYS[row] for row in find(pl.Series(STAYS))["row"].unique()] == []
+
+
+def test_an_employer_that_is_named_once_is_named_wherever_it_stands_again():
+    found = find(pl.Series(["我签到了交通银行，大家都说交通银行不好。"]))
+    assert found["kind"].to_list() == ["employer", "employer"]
