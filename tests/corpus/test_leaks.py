@@ -95,7 +95,8 @@ def edited(words: str, way: int) -> str:
 @pytest.fixture(scope="module")
 def questions(shared: Path) -> pl.DataFrame:
     frame = read("psyqa", shared / "zh_qa" / "PsyQA_example.json").kept
-    return frame.filter(pl.col("description").str.len_chars() >= 30).sort("post_id").head(60)
+    asked = frame["post_id"].is_in(clean_posts(frame)[0]["post_id"].implode())
+    return frame.filter(asked, pl.col("description").str.len_chars() >= 30).sort("post_id").head(60)
 
 
 def post_row(question: dict[str, Any], kind: str, title: str, description: str) -> dict[str, Any]:

@@ -31,9 +31,10 @@ def rounds(tables: dict[str, pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame]
 
 
 def judged(tables: dict[str, pl.DataFrame], unit: str, variant: str, **said: object) -> str:
-    """Changes what was said of the first draft of a unit and variant; its row id."""
+    """Changes what was said of the first draft of a unit and variant that was judged well; its row id."""
     judgements = tables["rewrite_judgements"]
-    row_id = judgements.filter(unit=unit, variant=variant)["row_id"].sort()[0]
+    well = judgements.filter(pl.col("same_meaning") & (pl.col("strategies_lost").list.len() == 0))
+    row_id = well.filter(unit=unit, variant=variant)["row_id"].sort()[0]
     of_it = (pl.col("unit") == unit) & (pl.col("row_id") == row_id) & (pl.col("variant") == variant)
     tables["rewrite_judgements"] = judgements.with_columns(
         pl.when(of_it).then(pl.lit(value, dtype=judgements.schema[name])).otherwise(pl.col(name)).alias(name)
