@@ -152,7 +152,7 @@ def _judged_answers(answers: pl.DataFrame, filters: Filters) -> pl.DataFrame:
     measured = answers.with_columns(
         n_chars=n_chars(pl.col("text")),
         risk=risk(pl.col("written"), simplified=True),
-        age=minors(pl.col("written"), pl.col("posted_at")),
+        age=minors(pl.col("written"), pl.col("posted_at"), answers=True),
     ).unnest("age")
     reason = first_reason(
         (pl.col("under_14"), "under_14", _UNDER_14),

@@ -5,7 +5,7 @@ everything that trains. A school year is a sign as well: primary school counts a
 unless the writer says to be 18 or older.
 """
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import polars as pl
@@ -23,23 +23,24 @@ _OWN = ("age", "school", "child_age", "child_school")  # kinds of words that are
 _TABLES = {"age": "ages", "grade": "grades", "school": "schools", "middle": "middle"}
 
 
-def under_18(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
+def under_18(text: pl.Expr, posted_at: pl.Expr | None = None, *, answers: bool = False) -> pl.Expr:
     """Whether the writer says to be younger than 18 (Boolean, never null); the arguments are those of `minors`."""
-    return minors(text, posted_at).struct.field("under_18")
+    return minors(text, posted_at, answers=answers).struct.field("under_18")
 
 
-def minors(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
+def minors(text: pl.Expr, posted_at: pl.Expr | None = None, *, answers: bool = False) -> pl.Expr:
     """Whether the writer says to be younger than 14, and than 18: a struct of `under_14` and `under_18`, never null.
 
-    Without `posted_at` a year of birth says nothing. `text` is in Simplified Chinese or in English.
+    Without `posted_at` a year of birth says nothing. `text` is in Simplified Chinese or in English. `answers`: it
+    answers somebody, whose the school years and exams are that nobody is named for.
     """
     year = pl.lit(None, pl.Int32) if posted_at is None else posted_at.dt.year()
     return pl.struct(text=text.fill_null(""), year=year).map_batches(
-        _minors, return_dtype=pl.Struct(dict.fromkeys(LIMITS, pl.Boolean)), is_elementwise=True
+        partial(_minors, answers=answers), return_dtype=pl.Struct(dict.fromkeys(LIMITS, pl.Boolean)), is_elementwise=True
     )
 
 
-def _minors(posts: pl.Series) -> pl.Series:
+def _minors(posts: pl.Series, *, answers: bool) -> pl.Series:
     counted = posts.struct.unnest().with_columns(_near().counted(posts.struct.field("text")).values())
     # The patterns are put to no others than the texts that hold a word of their kind.
     near = [pl.when(pl.col(kind) > 0).then("text").otherwise(pl.lit("")).alias(kind) for kind in ("english", "born")]
@@ -59,13 +60,15 @@ def _minors(posts: pl.Series) -> pl.Series:
     passing = pl.any_horizontal(f"passing {limit}" for limit in LIMITS)
     life = pl.when(passing).then("whole").otherwise(pl.lit("")).str.replace_all(_word("future"), "他")
     marked = marked.with_columns(grown=life.str.contains(_word("grown")))
-    adult = pl.any_horizontal("adult", "adult english", "grown_now")
+    of_age = pl.any_horizontal("adult", "adult english")
+    adult = of_age | pl.col("grown_now")
     signs = {
         limit: pl.col(f"now {limit}")
         | pl.col(f"english {limit}")
         | (pl.any_horizontal(f"said age {limit}", f"said school {limit}") & ~adult)
-        | (pl.any_horizontal(f"alone age {limit}", f"alone school {limit}") & ~adult & ~pl.col("elder"))
-        | (pl.col(f"passing {limit}") & ~adult & ~pl.col("elder") & ~pl.col("grown"))
+        | (pl.col(f"alone age {limit}") & ~of_age & ~pl.col("elder"))
+        | (pl.col(f"alone school {limit}") & ~adult & ~pl.col("elder") & (not answers))
+        | (pl.col(f"passing {limit}") & ~adult & ~pl.col("elder") & ~pl.col("grown") & (not answers))
         | (pl.col("years") < years).fill_null(False)
         for limit, years in LIMITS.items()
     }

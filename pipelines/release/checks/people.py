@@ -80,15 +80,17 @@ def risks(released: Released) -> Iterator[Finding]:
 def minors(released: Released) -> Iterator[Finding]:
     """Rows whose seeker, or whose answerer, says to be younger than 18. Nothing allows these."""
     flagged = released.sources.filter("under_18")["origin"].to_list()
-    when = released.rows.select("config", "row_id", "origin").join(
+    dates = released.rows.select("config", "row_id", "origin").join(
         released.sources.select("origin", "posted_at"), on="origin", how="left"
     )
     spoken = released.texts.filter(pl.col("part").is_in(["seeker", "answer"])).sort("place")
     # A seeker is one person, whose turns are read together; of answers each has another writer.
     alone = pl.when(pl.col("part") == "answer").then("place").otherwise(-1)
     by_writer = spoken.group_by("config", "row_id", "part", alone=alone, maintain_order=True)
-    writers = by_writer.agg(pl.col("text").str.join("\n")).join(when, on=["config", "row_id"], how="left")
-    again = writers.filter(under_18(as_simplified(pl.col("text")), pl.col("posted_at")))
+    writers = by_writer.agg(pl.col("text").str.join("\n")).join(dates, on=["config", "row_id"], how="left")
+    text, when = as_simplified(pl.col("text")), pl.col("posted_at")
+    young = pl.when(part="answer").then(under_18(text, when, answers=True)).otherwise(under_18(text, when))
+    again = writers.filter(young)
     if ids := _rows(released, flagged, again):
         yield finding("minors", f"{len(ids):,} rows are by writers who say to be younger than 18", _LEFT_OUT, ids)
 

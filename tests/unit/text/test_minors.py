@@ -33,6 +33,13 @@ def test_it_is_found_in_a_later_paragraph():
     assert pl.DataFrame({"text": SENTENCES["under_14"]}).select(under_18(pl.col("text"))).to_series().all()
 
 
+def test_a_school_year_in_an_answer_is_of_the_one_who_is_answered():
+    texts = ["关门少话，在初三并不少见", "高三，正是最累的一年", "我是高二学生，我也这样"]
+    frame = pl.DataFrame({"text": texts})
+    assert frame.select(under_18(pl.col("text"), answers=True)).to_series().to_list() == [False, False, True]
+    assert frame.select(under_18(pl.col("text"))).to_series().to_list() == [True, True, True]
+
+
 def test_no_text_says_nothing():
     assert limits([None, "", "😀", "岁"]) == ["neither"] * 4
     assert limits([]) == []
