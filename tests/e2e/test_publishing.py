@@ -125,14 +125,14 @@ def test_it_is_given_away_and_comes_back(home, hub, tmp_path):
     assert gongqing(other, "import", "hub", REPO, "--revision", "v1", hub=hub).splitlines()[-1].startswith("v1: ")
     theirs, ours = Releases(other), Releases(home)
     # Words that the wide finder takes for a name have gone from these.
-    renamed = {row_id for one in theirs.read("v1").findings if one.check == "renamed" for row_id in one.examples}
-    differ = set()
+    renamed = sum(one.count for one in theirs.read("v1").findings if one.check == "renamed")
+    differ = 0
     for config in ours.read("v1").configs:
         at_home = ours.frame("v1", config).collect()
         came_back = theirs.frame("v1", config).select(at_home.columns).collect()
         for before, after in zip(at_home.iter_rows(named=True), came_back.iter_rows(named=True), strict=True):
             assert before["row_id"] == after["row_id"]
-            differ |= {before["row_id"]} if before != after else set()
+            differ += before != after
     assert differ == renamed
 
     third = tmp_path / "third"  # whoever was erased there does not come back from the Hub
