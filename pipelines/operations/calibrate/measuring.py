@@ -178,7 +178,9 @@ def _measure_spans(posts: Sequence[GoldPost], settings: Settings) -> Measured:
     texts = [post.text or "" for post in posts]
     labelled = [_labelled(place, post) for place, post in enumerate(posts)]
     found: list[list[_Span]] = [[] for _ in posts]
-    for row, start, end, kind, _ in find(pl.Series(texts, dtype=pl.String), names=settings.cleaning.names).iter_rows():
+    cleaning = settings.cleaning
+    hits = find(pl.Series(texts, dtype=pl.String), names=cleaning.names, ner=cleaning.ner)
+    for row, start, end, kind, _ in hits.iter_rows():
         data = texts[row].encode()
         first = len(data[:start].decode())
         found[row].append(_Span(row, SPAN_KINDS[kind], first, first + len(data[start:end].decode())))
