@@ -8,8 +8,10 @@ evidence is asked for besides.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
+from itertools import chain
 from math import exp
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +20,7 @@ import polars as pl
 
 from pipelines.text.pii import vocabulary as voc
 from pipelines.text.pii.context import Context, context, crossing, dictionary, is_name
+from pipelines.text.pii.spans import characters
 
 WEIGHTS = Path(__file__).parent / "lexicons" / "persons.json"
 _HAN = re.compile("[\u4e00-\u9fff]")
@@ -146,7 +149,7 @@ def _made(one: Candidate) -> Iterator[str]:
     if {core, one.span} & set(voc.lexicon("ordinary_words")["words"]):
         yield "ordinary"
     if len(core) > 1:
-        yield f"times {min(3, one.text.count(core))}"
+        yield f"times {min(3, _times(one.text, core))}"
 
 
 def _read(one: Candidate) -> Iterator[str]:
@@ -172,6 +175,17 @@ def _beside(one: Candidate) -> Iterator[str]:
     yield f"between {classes[0]} and {classes[1]}"
     yield f"beside {before}|"
     yield f"beside |{behind}"
+
+
+def _times(text: str, piece: str) -> int:
+    """How often a piece stands in a text."""
+    return _pieces(text, len(piece))[piece]
+
+
+@lru_cache(maxsize=16)
+def _pieces(text: str, length: int) -> Counter[str]:
+    """All pieces of a text that are so long, counted once: a text may hold as many candidates as characters."""
+    return Counter(text[place : place + length] for place in range(len(text) - length + 1))
 
 
 def _class(word: str, side: str) -> str:
@@ -205,10 +219,10 @@ def evidence(one: Candidate) -> set[str]:
             found.add({"met": "me", "meets": "me"}.get(name, name))
     if one.name.title:
         found.add("title")
-    if len(one.name.core) > 1 and one.text.count(one.name.core) > 1:
+    if len(one.name.core) > 1 and _times(one.text, one.name.core) > 1:
         found.add("many")
     far = one.text[max(0, one.start - 2 * _SIDE) : one.start] + "\n" + one.text[one.end : one.end + 2 * _SIDE]
-    if one.name.core in _lists().public or f"《{one.name.core}" in one.text or signs["famous"].search(left):
+    if one.name.core in _lists().public or _times(one.text, f"《{one.name.core}") or signs["famous"].search(left):
         found.add("public")
     if signs["work"].search(far):
         found.add("in public")
@@ -279,15 +293,21 @@ def _is_part_of_a_word(one: Candidate) -> bool:
 
 def persons_in(names: pl.DataFrame, texts: pl.Series) -> pl.DataFrame:
     """Of the candidates `names` (SPANS) in folded `texts` those that are private persons."""
-    rows = texts.gather(names["row"]).to_list()
-    kept = [_is_private(*one) for one in zip(rows, names["start"], names["end"], strict=True)]
+    places: dict[int, list[tuple[int, int]]] = {}
+    for row, start, end in names.select("row", "start", "end").iter_rows():
+        places.setdefault(row, []).append((start, end))
+    private = {(row, *span) for row, of_row in places.items() for span in _private(texts[row], of_row)}
+    kept = [one in private for one in names.select("row", "start", "end").iter_rows()]
     return names.filter(pl.Series(kept, dtype=pl.Boolean))
 
 
-def _is_private(text: str, first: int, last: int) -> bool:
+def _private(text: str, places: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Of the candidates in a text, in bytes, those that are private persons."""
     if not _HAN.search(text):
-        return True  # English sentences have rules of their own, which ask for a witness
-    data = text.encode()
-    start = len(data[:first].decode())
-    one = candidate(text, start, start + len(data[first:last].decode()))
-    return is_person(one, probability(one))
+        yield from places  # English sentences have rules of their own, which ask for a witness
+        return
+    at = characters(text, chain.from_iterable(places))
+    for first, last in places:
+        one = candidate(text, at[first], at[last])
+        if is_person(one, probability(one)):
+            yield first, last

@@ -155,7 +155,7 @@ def find_entities(
 
         found.append(tagged(texts, ner))
     groups = pl.int_range(len(texts), eager=True) if groups is None else groups
-    return with_repeats(gather(found), texts, groups)
+    return with_repeats(gather(found), names, texts, groups)
 
 
 def _apart(hits: pl.DataFrame) -> pl.DataFrame:
