@@ -16,6 +16,7 @@ from pipelines.text.pii.spans import SPANS, characters, gather
 _NAMED = ("name", "school", "employer", "hospital")
 _A_WORD = 20  # times in jieba's corpus, from which on what is listed as no name is a word where it stands alone
 _REACH = 3  # characters, by which a longer name or word may reach over an end
+_LINKS = "pcdruy"  # prepositions, conjunctions, adverbs, pronouns, particles
 _TITLES = frozenset({"mr", "mrs", "ms", "dr", "miss", "professor", "prof"})
 _HAN = re.compile("[\u4e00-\u9fff]")
 
@@ -124,9 +125,9 @@ def _without_title(text: str, start: int, end: int, value: str) -> tuple[int, in
 
 
 def _is_made_as_name(span: str) -> bool:
-    """Whether it ends with what names end with: in 和陈雨同的同学 the wide reading sees a 陈雨同."""
-    given = voc.lexicon("given_names")
-    return not _HAN.match(span) or span[-1] in given["frequent"] or span[-1] in given["usual"]
+    """Whether it does not end with a word that links others: in 和陈雨同班 the wide reading sees a 陈雨同."""
+    last = dictionary().get(span[-1])
+    return last is None or last.tag[0] not in _LINKS
 
 
 def _stands_alone(row: _Row, start: int, end: int, kind: str) -> bool:

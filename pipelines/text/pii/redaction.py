@@ -31,6 +31,7 @@ _RANKS = {
     )
     for kind in kinds
 }
+_CUT = ("employer", "school", "hospital", "address", "name")  # of which a part is replaced as well
 _ORDER = {kind: order for order, kind in enumerate(_RANKS)}
 
 # Each reading replaces something, so they come to an end; a text made to draw them out is left after so many.
@@ -159,12 +160,17 @@ def find_entities(
 
 
 def _apart(hits: pl.DataFrame) -> pl.DataFrame:
-    """`hits` without the spans that overlap a better one, sorted by row and start."""
+    """`hits` without what overlaps a better one, sorted by row and start.
+
+    Of a name, an institution or an address the rest stays: whoever looks for more replaces all that others do, and
+    more. A rest beside a span of its kind is part of that. Of anything else no rest is one: it is read apart again.
+    """
     chosen = []
     kind = pl.col("kind")
     left = hits.with_columns(
         rank=kind.replace_strict(_RANKS, return_dtype=pl.UInt8),
         order=kind.replace_strict(_ORDER, return_dtype=pl.UInt8),
+        rest=False,
     ).sort("row", "start", "end")
     while len(left):
         # Spans that hang together, by reaching into one another; of each such run the best one stays.
@@ -174,13 +180,32 @@ def _apart(hits: pl.DataFrame) -> pl.DataFrame:
         best = left.group_by("run", maintain_order=True).agg(
             pl.all().sort_by("rank", -length, "start", "order").first()
         )
-        chosen.append(best)
-        left = (
-            left.join(best.select("run", first="start", last="end"), on="run", maintain_order="left")
-            .filter((pl.col("end") <= pl.col("first")) | (pl.col("start") >= pl.col("last")))
-            .drop("first", "last")
-        )
-    return pl.concat([hits.clear(), *(one.select(hits.columns) for one in chosen)]).sort("row", "start")
+        chosen.append(best.drop("run"))
+        left = left.join(best.select("run", rank_of_best="rank", first="start", last="end"), on="run")
+        left = _rests(left).drop("run", "rank_of_best", "first", "last").sort("row", "start", "end")
+    return _joined(pl.concat([left, *(one.select(left.columns) for one in chosen)])).select(hits.columns)
+
+
+def _rests(left: pl.DataFrame) -> pl.DataFrame:
+    """What is left of spans before and behind the best of their run: `first` to `last`."""
+    apart = (pl.col("end") <= pl.col("first")) | (pl.col("start") >= pl.col("last"))
+    # What an earlier run replaced is no part of anything.
+    left = left.filter(apart | (pl.col("kind").is_in(_CUT) & (pl.col("rank_of_best") > _RANKS[_KEPT])))
+    rest = pl.col("rest") | ~apart
+    before = left.with_columns(rest=rest, end=pl.min_horizontal("end", "first"))
+    behind = left.with_columns(rest=rest, start=pl.max_horizontal("start", "last"))
+    return pl.concat([before, behind]).filter(pl.col("start") < pl.col("end"))
+
+
+def _joined(spans: pl.DataFrame) -> pl.DataFrame:
+    """Spans that lie apart, each with the rests beside it of spans of its kind; sorted."""
+    spans = spans.sort("row", "start")
+    beside = (pl.col("start") == pl.col("end").shift(1)) & (pl.col("row") == pl.col("row").shift(1))
+    one = beside & (pl.col("kind") == pl.col("kind").shift(1)) & (pl.col("rest") | pl.col("rest").shift(1))
+    pieces = spans.with_columns(piece=(~one.fill_null(False)).cum_sum())
+    return pieces.group_by("piece", maintain_order=True).agg(
+        pl.col("row", "start", "kind").first(), pl.col("end").last(), pl.col("value").sort_by("rest").first()
+    )
 
 
 def _numbers_given(texts: pl.Series, of_row: pl.DataFrame) -> pl.DataFrame:
