@@ -30,7 +30,8 @@ _SIDE = 12  # characters, in which a film or an author makes somebody public
 _KIN = "哥姐姨叔伯婶嫂爷奶"
 _UNUSUAL = 90  # the rank of a surname from which on 小X is a word rather than a person
 _ANNOUNCED = frozenset({"cue", "person", "me", "titled"})
-_BY_CUE, _BY_ROLE, _PERHAPS, _LIKELY, _SURE, _NEVER = (
+_SAID, _BY_CUE, _BY_ROLE, _PERHAPS, _LIKELY, _SURE, _NEVER = (
+    0.0,
     0.1,
     0.2,
     0.4,
@@ -76,6 +77,7 @@ class _Lists(NamedTuple):
 @cache
 def _lists() -> _Lists:
     surnames, given, names = voc.lexicon("surnames"), voc.lexicon("given_names"), voc.lexicon("names")
+    signs = voc.signs("persons")
     left, cue, right = names["left"], names["cue"], names["right"]
     before = {"cue": cue["named"] + cue["call"], "person": left["person"], "weak": cue["weak"], "verb": left["verb"]}
     behind = {"speech": right["speech"], "end": right["end"], "word": right["word"]}
@@ -90,7 +92,7 @@ def _lists() -> _Lists:
         },
         frozenset(one for part in voc.lexicon("public_figures").values() for one in part),
         frozenset(given["foreign"]),
-        {name: re.compile(pattern) for name, pattern in voc.signs("persons").items()},
+        {name: re.compile(pattern.replace("{who}", signs["who"])) for name, pattern in signs.items()},
     )
 
 
@@ -203,11 +205,14 @@ def _bin(number: int, bounds: tuple[int, ...]) -> int:
 
 
 def evidence(one: Candidate) -> set[str]:
-    """Who says that it is a person: cue, person, title, me, speaks, near, many; and against it: public, in public."""
+    """Who says that it is a person: introduced, signed, mine, cue, person, title, me, speaks, titled, many; and against
+    it: public, in public."""
     found = set()
     left, right = one.context.left, one.context.right
     signs = _lists().signs
     for name, side in (
+        ("introduced", left),
+        ("mine", left),
         ("cue", left),
         ("person", left),
         ("met", left),
@@ -217,6 +222,8 @@ def evidence(one: Candidate) -> set[str]:
     ):
         if signs[name].search(side):
             found.add({"met": "me", "meets": "me"}.get(name, name))
+    if signs["signed"].search(left) and not one.text[one.end : one.end + _SIDE].strip():
+        found.add("signed")
     if one.name.title:
         found.add("title")
     if len(one.name.core) > 1 and _times(one.text, one.name.core) > 1:
@@ -246,7 +253,15 @@ def probability(one: Candidate) -> float:
 
 def is_person(one: Candidate, probability: float) -> bool:
     """Whether so likely a candidate has the evidence to be a private person."""
-    return not is_ruled_out(one) and probability >= _least(one, evidence(one))
+    signs = evidence(one)
+    # Whoever is introduced is called so, whatever the name looks like; the weights have seen few that look like none.
+    return "introduced" in signs or (not is_ruled_out(one) and probability >= _least(one, signs))
+
+
+def is_public(one: Candidate) -> bool:
+    """Whether it is somebody known to all."""
+    signs = evidence(one)
+    return "public" in signs or ("in public" in signs and "cue" not in signs)
 
 
 def is_ruled_out(one: Candidate) -> bool:
@@ -254,8 +269,7 @@ def is_ruled_out(one: Candidate) -> bool:
     signs = evidence(one)
     shape, core, title = one.name.shape, one.name.core, one.name.title
     return (
-        "public" in signs
-        or ("in public" in signs and "cue" not in signs)
+        is_public(one)
         # 小群, 小贷; 小马|达
         or (shape == "called" and not signs & _ANNOUNCED and (_is_unusual(core[1]) or _is_part_of_a_word(one)))
         or (shape == "other" and len(title) == 1 and title not in _KIN)  # 志工
@@ -266,6 +280,8 @@ def is_ruled_out(one: Candidate) -> bool:
 def _least(one: Candidate, signs: set[str]) -> float:
     """How likely a name must be: the less, the more says so and the more its characters are those of a name."""
     name, met_again = one.name, bool(signs & {"speaks", "many"})
+    if ("mine" in signs and "me" in signs) or ("signed" in signs and name.shape.startswith(("full", "compound"))):
+        return _SAID
     if signs & _ANNOUNCED:
         known = dictionary().get(name.core)
         if not name.shape.startswith(("full", "compound")) or (known and not is_name(known)):

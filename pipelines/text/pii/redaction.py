@@ -84,8 +84,8 @@ def redact(
     english = _in_english(current, groups)
     numbers = _numbers_given(current, of_row)
     replaced = [pl.DataFrame(schema={"row": pl.UInt32, "kind": pl.String})]
-    # What is left may read differently once its neighbours are placeholders, so a row that changed is read again until
-    # nothing is found.
+    # What is left may read differently once its neighbours are placeholders, so a row that changed is read again, and what
+    # belongs to its group with it, as that may name again what is found only now; until nothing is found.
     rows = row
     for _ in range(_READINGS):
         some = current.gather(rows) if len(rows) < len(current) else current
@@ -98,6 +98,7 @@ def redact(
         replaced.append(hits.select("row", "kind"))
         rows, changed = _rebuilt(current, hits.with_columns(stands=_placeholder(english.gather(hits["row"]))))
         current = current.scatter(rows, changed)
+        rows = of_row.join(of_row[rows].select("group").unique(), on="group", how="semi", nulls_equal=True)["row"]
     counts = pl.concat(replaced)
     return Redacted(current, counts.group_by("row", "kind").agg(count=pl.len().cast(pl.Int64)).sort("row", "kind"))
 

@@ -193,6 +193,18 @@ def test_a_part_of_a_name_is_the_same_person(names, text, wanted):
     assert redact([text], names=names).texts[0] == wanted
 
 
+@pytest.mark.parametrize("names", ["strict", "wide"])
+@pytest.mark.parametrize("name", ["Zorbin", "Mohammed", "Priya", "Xiaoming", "Hans"])
+def test_whoever_is_mine_is_a_person_in_english_whatever_the_name(names, name):
+    said = "My boyfriend {0} hit me. I told {0} to stop. My friend And I left, as my mom Christian would say."
+    assert redact([said.format(name)], names=names).texts[0] == said.format("[name]")
+
+
+def test_what_only_a_second_reading_finds_is_replaced_in_all_texts_of_its_group():
+    texts = ["我叫陈奕迅李老师骂我", "陈奕迅今年二十岁"]  # he is the star until what stands behind is a placeholder
+    assert redact(texts, pl.Series(["a"] * 2)).texts.to_list() == ["我叫[姓名2][姓名]骂我", "[姓名2]今年二十岁"]
+
+
 @pytest.mark.parametrize("unit", ["我叫周海燕，", "小张老王，"])
 def test_time_grows_with_the_length_of_a_text_full_of_names(unit):
     def seconds(times: int) -> float:
