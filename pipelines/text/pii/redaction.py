@@ -98,7 +98,8 @@ def redact(
         replaced.append(hits.select("row", "kind"))
         rows, changed = _rebuilt(current, hits.with_columns(stands=_placeholder(english.gather(hits["row"]))))
         current = current.scatter(rows, changed)
-        rows = of_row.join(of_row[rows].select("group").unique(), on="group", how="semi", nulls_equal=True)["row"]
+        changed_groups = of_row[rows].select("group").unique()
+        rows = of_row.join(changed_groups, on="group", how="semi", nulls_equal=True, maintain_order="left")["row"]
     counts = pl.concat(replaced)
     return Redacted(current, counts.group_by("row", "kind").agg(count=pl.len().cast(pl.Int64)).sort("row", "kind"))
 
