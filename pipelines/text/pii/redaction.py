@@ -84,8 +84,8 @@ def redact(
     english = _in_english(current, groups)
     numbers = _numbers_given(current, of_row)
     replaced = [pl.DataFrame(schema={"row": pl.UInt32, "kind": pl.String})]
-    # What is left may read differently once its neighbours are placeholders, so a row that changed is read again, and what
-    # belongs to its group with it, as that may name again what is found only now; until nothing is found.
+    # What is left may read differently once its neighbours are placeholders, so a row that changed is read again, and
+    # its group with it, which may name again what is found only now; until nothing is found.
     rows = row
     for _ in range(_READINGS):
         some = current.gather(rows) if len(rows) < len(current) else current

@@ -51,7 +51,7 @@ def test_a_full_name_that_nothing_announces_is_left_to_the_wide_finder():
 
 
 MINORITY = voc.lexicon("given_names")["minority"]
-GIVEN = "子涵 欣怡 梓涵 雨桐 思琪 佳怡 雅婷 晓雯 嘉怡 诗涵 宇轩 浩宇".split()
+GIVEN = ["子涵", "欣怡", "梓涵", "雨桐", "思琪", "佳怡", "雅婷", "晓雯", "嘉怡", "诗涵", "宇轩", "浩宇"]
 
 
 @pytest.mark.parametrize("said", ["我叫{}，今年二十五岁", "我女儿叫{}，今年五岁", "我闺蜜{}骗我"])
