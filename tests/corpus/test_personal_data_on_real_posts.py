@@ -43,7 +43,9 @@ def judged(shared: Path) -> pl.DataFrame:
     for post in posts:
         for side, ours, theirs in (("found", found, wanted), ("labelled", wanted, found)):
             for kind, start, end in ours[post]:
-                right = any(one < end and start < other for _, one, other in theirs[post])
+                parts = {at for _, one, other in theirs[post] for at in range(max(one, start), min(other, end))}
+                # What is labelled is found where all of it is; what is found is right where any of it is labelled.
+                right = len(parts) == end - start if side == "labelled" else bool(parts)
                 rows.append((post, side, KINDS.get(kind, "contact"), right))
     return pl.DataFrame(rows, schema=["post", "side", "group", "right"], orient="row")
 
