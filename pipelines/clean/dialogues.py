@@ -30,9 +30,9 @@ def clean_dialogues(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Dialogues of at least one round, in the language that their set says.
 
-    What is too long is dropped unread. Stage directions, artefacts and personal data are taken out of every turn; one
-    that was nothing else becomes `[表情]`, so that the roles still alternate. Ages and risk are judged on what was
-    written (see `cells.as_written`), of which nothing is returned.
+    What is too long is dropped unread. Artefacts and personal data are taken out of every turn, stage directions out
+    of Chinese turns that a model wrote; one that was nothing else becomes `[表情]`, so that the roles still alternate.
+    Ages and risk are judged on what was written (see `cells.as_written`), of which nothing is returned.
 
     Args:
         frame: Rows of `imported_dialogues`.
@@ -65,13 +65,15 @@ def clean_dialogues(
 
 def _cells(dialogues: pl.DataFrame) -> pl.DataFrame:
     """`group`, `lang`, `place` (-1 the situation, from 0 the turns), `text` and, for verdicts, `written`."""
-    turns, played = _turns(dialogues), without_directions(pl.col("text"))
-    return pl.concat(
+    turns = _turns(dialogues).with_columns(played=(pl.col("lang") == "zh") & (pl.col("origin") == "model"))
+    cells = pl.concat(
         [
-            dialogues.select("group", "lang", place=pl.lit(-1, pl.Int64), text="situation"),
-            turns.select("group", "lang", "place", text=pl.when(lang="zh").then(played).otherwise("text")),
+            dialogues.select("group", "lang", place=pl.lit(-1, pl.Int64), text="situation", played=pl.lit(False)),
+            turns.select("group", "lang", "place", "text", "played"),
         ]
-    ).with_columns(written=as_written(pl.col("text")))
+    )
+    spoken = pl.when("played").then(without_directions(pl.col("text"))).otherwise("text")
+    return cells.select("group", "lang", "place", text=spoken, written=as_written(pl.col("text")))
 
 
 def _turns(dialogues: pl.DataFrame) -> pl.DataFrame:

@@ -23,10 +23,15 @@ _OPENING = "[（(]"
 
 @cache
 def _pattern() -> str:
-    listed = lexicon("artefacts", __file__)["directions"]
-    return alternation(filled(pattern, {"in": listed["in"]}) for pattern in listed["patterns"])
+    return alternation(
+        filled(pattern, {"in": _inside()}) for pattern in lexicon("artefacts", __file__)["directions"]["patterns"]
+    )
 
 
 @cache
 def _line() -> str:
-    return rf"(?m)^[ \t]*{_OPENING}[^（()）\n]{{1,80}}[）)][。.]?[ \t]*$\n?"
+    return rf"(?m)^[ \t]*{_OPENING}{_inside()}{{1,80}}[）)][。.]?[ \t]*$\n?"
+
+
+def _inside() -> str:
+    return str(lexicon("artefacts", __file__)["directions"]["in"])

@@ -34,7 +34,12 @@ def replaced(store: Store, table: str, n: int, settings: Settings) -> list[dict[
     if not cells:
         return []
     row_ids, places, texts = (list(column) for column in zip(*cells, strict=True))
-    found = find(pl.Series(texts, dtype=pl.String), pl.Series(row_ids), names=settings.cleaning.names)
+    found = find(
+        pl.Series(texts, dtype=pl.String),
+        pl.Series(row_ids),
+        names=settings.cleaning.names,
+        ner=settings.cleaning.ner,
+    )
     return [
         {"row_id": row_ids[row], "place": places[row], "kind": kind, **_in_context(texts[row], start, end)}
         for row, start, end, kind, _ in found.iter_rows()

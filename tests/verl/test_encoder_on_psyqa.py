@@ -10,7 +10,7 @@ from train_env import require_train_env
 
 from benchmarks.reward_model import made, paid, served, trained, tried, written
 
-FOLD, HIDDEN, EPOCHS = 2, 768, 2
+FOLD, HIDDEN, EPOCHS = 3, 768, 2
 
 
 @pytest.fixture(scope="module")

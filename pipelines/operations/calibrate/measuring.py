@@ -172,18 +172,24 @@ class _Span(NamedTuple):
     def overlaps(self, others: Iterable["_Span"]) -> bool:
         return any(self.start < other.end and other.start < self.end for other in others)
 
+    def is_covered(self, others: Iterable["_Span"]) -> bool:
+        return set(range(self.start, self.end)) <= {at for other in others for at in range(other.start, other.end)}
+
 
 def _measure_spans(posts: Sequence[GoldPost], settings: Settings) -> Measured:
-    """Of whatever kind a labelled span is, it is found where anything overlaps it: then it is replaced."""
+    """A labelled span is found where what is found covers all its characters, of whatever kind: then it is replaced
+    whole. What is found is right where it overlaps one that is labelled."""
     texts = [post.text or "" for post in posts]
     labelled = [_labelled(place, post) for place, post in enumerate(posts)]
     found: list[list[_Span]] = [[] for _ in posts]
-    for row, start, end, kind, _ in find(pl.Series(texts, dtype=pl.String), names=settings.cleaning.names).iter_rows():
+    cleaning = settings.cleaning
+    hits = find(pl.Series(texts, dtype=pl.String), names=cleaning.names, ner=cleaning.ner)
+    for row, start, end, kind, _ in hits.iter_rows():
         data = texts[row].encode()
         first = len(data[:start].decode())
         found[row].append(_Span(row, SPAN_KINDS[kind], first, first + len(data[start:end].decode())))
     false = [one for spans, right in zip(found, labelled, strict=True) for one in spans if not one.overlaps(right)]
-    missed = [one for right, spans in zip(labelled, found, strict=True) for one in right if not one.overlaps(spans)]
+    missed = [one for right, spans in zip(labelled, found, strict=True) for one in right if not one.is_covered(spans)]
     figures = []
     for kind in CALIBRATED["personal_data"]:
         of_kind: list[str | None] = [kind] if kind != "any" else [*CALIBRATED["personal_data"]]

@@ -21,7 +21,10 @@ _MODULES = {
     "personal_data": ("pipelines.text.pii.redaction",),
     **{stage: (f"pipelines.text.{stage}", "pipelines.clean.cells") for stage in ("risk", "minors", "relevance")},
 }
-_SETTINGS = {"personal_data": ("cleaning.names",), "relevance": ("cleaning.names", "filters.min_emotional_context")}
+_SETTINGS = {
+    "personal_data": ("cleaning.names", "cleaning.ner"),
+    "relevance": ("cleaning", "filters.min_emotional_context"),
+}
 
 
 def rules_of(stage: str, settings: Settings) -> dict[str, str]:

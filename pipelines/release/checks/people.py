@@ -37,7 +37,8 @@ def personal_data(released: Released) -> Iterator[Finding]:
     """
     texts = released.texts
     distinct = texts["text"].unique()
-    spans = find(distinct, names=released.settings.cleaning.names)
+    cleaning = released.settings.cleaning
+    spans = find(distinct, names=cleaning.names, ner=cleaning.ner)
     kinds = spans.group_by("row").agg(kinds=pl.col("kind").unique())
     held = kinds.select("kinds", text=distinct.gather(kinds["row"]))
     rows = texts.join(held, on="text").explode("kinds").unique(["row_id", "kinds"])

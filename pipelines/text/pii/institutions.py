@@ -30,6 +30,7 @@ class Shape(NamedTuple):
     not_behind: str = ""
     not_before: str = ""
     unless: str = ""  # of the hit itself
+    gate: str = ""  # what a text must hold: a plain word is found much faster than what leads to it
     border: int = 200  # times in jieba's corpus: a word as frequent must not reach over an end
 
 
@@ -39,7 +40,9 @@ def institutions_in(texts: pl.Series) -> pl.DataFrame:
 
 
 def _spans(texts: pl.Series, shape: Shape) -> pl.DataFrame:
-    hits = matches(texts, shape.hit, cue=shape.cue)
+    rows = texts.str.contains(shape.gate).arg_true()
+    hits = matches(texts.gather(rows), shape.hit, cue=shape.cue)
+    hits = hits.with_columns(row=rows.gather(hits["row"]).cast(pl.UInt32))
     for pattern, wanted, side in (
         (shape.before, True, "before"),
         (shape.behind, True, "after"),
@@ -131,6 +134,7 @@ def _shapes() -> tuple[Shape, ...]:
         Shape(
             "hospital",
             f"(?:(?:{part['place']}|{part['region']})[县区]?{part['stem']}{{1,6}}?|{university}{part['stem']}{{0,7}}?)(?:医院|医疗中心)",
+            gate="医院|医疗中心",
             unless="^..+(?:公立|私立|民营|正规|专业|知名|附近|当地|各大|三甲|本地|专科|省级|市级|定点)",
         ),
         Shape(
@@ -152,6 +156,7 @@ def _shapes() -> tuple[Shape, ...]:
         Shape(
             "employer",
             rf"(?:{part['place']})?{part['stem']}{{2,16}}(?:股份有限公司|有限责任公司|有限公司|律师事务所|会计师事务所)",
+            gate="公司|事务所",
             unless="^(?:知名|国内|外资|私营|民营|小型|大型|当地|本地|其他|之前|一线|律师|会计|上市|房地产|软件|互联网)",
             border=_ANY,
         ),
@@ -163,6 +168,7 @@ def _shapes() -> tuple[Shape, ...]:
         Shape(
             "employer",
             rf"{part['place']}{part['stem']}{{2,6}}(?:印务|制药|机械|服装|电子|皮鞋|纺织|食品|化工|钢铁|福利)厂",
+            gate="厂",
         ),
         Shape(
             "employer",

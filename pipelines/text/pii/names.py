@@ -1,6 +1,7 @@
 """Names of persons, and the accounts that people go by: 张伟, 陈阿姨, 小周, 阿强, 婷婷, "我叫…", Lucy."""
 
 from functools import cache
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,7 @@ def names_in(segmented: Segmented) -> pl.DataFrame:
     chosen = _chosen(_scored(segmented.names), segmented.offsets)
     texts = segmented.texts
     hits = _as_spans(chosen, texts)
-    return gather([hits, _family(texts), _minority(texts), _latin(texts), _english(texts)])
+    return gather([hits, _family(texts), _minority(texts), _introduced(texts), _latin(texts), _english(texts)])
 
 
 def _has(column: str, role: int) -> pl.Expr:
@@ -138,6 +139,20 @@ def _minority(texts: pl.Series) -> pl.DataFrame:
     return spans(matches(texts, rf"(?:{whole})(?:[·•・](?:{parts})+|[·•]\p{{Han}}{{2,4}})?"), "name")
 
 
+def _introduced(texts: pl.Series) -> pl.DataFrame:
+    """Who introduces himself by what is read as no name elsewhere: 我叫 周 海 燕, 我叫zhou haiyan, a star's name."""
+    surnames = voc.lexicon("surnames")
+    surname = f"(?:{'|'.join(surnames['compound'])}|[{''.join(surnames['single'])}])"
+    public = "|".join(chain.from_iterable(voc.lexicon("public_figures").values()))
+    syllables = "(?:(?:zh|ch|sh|[bpmfdtnlgkhjqxzcsryw])?[aeiouv]{1,3}(?:ng|[nr])?){1,4}"
+    cue, end = r"(?:我|俺)(?:就|的?名字|的?名|的?真名)?叫[ :“【「]?", r"(?:$|[^\p{Han}A-Za-z0-9_@.\-])"
+    apart = matches(texts, rf"{surname}(?:[ \-.·]\p{{Han}}){{1,2}}", cue=cue, tail=end)
+    spelt = matches(texts, rf"(?i:{syllables})(?:[ \-](?i:{syllables})){{0,2}}", cue=cue, tail=end)
+    known = matches(texts, f"(?:{public})", cue=cue, tail=end)
+    together = pl.col("hit").str.replace_all(r"[ \-.·]", "")
+    return gather([spans(apart, "name", together), spans(spelt, "name"), spans(known, "name")])
+
+
 @cache
 def _foreign() -> str:
     return "|".join(sorted(voc.lexicon("given_names")["foreign"], key=len, reverse=True))
@@ -173,9 +188,15 @@ def _english(texts: pl.Series) -> pl.DataFrame:
     listed = matches(texts, rf"(?:{_foreign()})(?: [A-Z][a-z]+)?", cue=cue, tail=r"(?:$|[^A-Za-z])")
     named = rf"(?:^|[^A-Za-z])(?i:{'|'.join(words['named'])}) "
     free = matches(texts, r"[A-Z][a-z]+(?: [A-Z][a-z]+)?", cue=named, tail=r"(?:$|[^A-Za-z])")
+    # My boyfriend Zorbin: in small letters, so that no title (My Boyfriend Left) is read as one.
+    mine = (
+        rf"(?:^|[^A-Za-z])[Mm]y (?:(?:ex|best|old|new|little|big|older|younger)[ \-])?(?:{'|'.join(words['kin'])}),? "
+    )
+    kin = matches(texts, r"[A-Z][a-z]{2,}(?: [A-Z][a-z]+)?", cue=mine, tail=r"(?:$|[^A-Za-z])")
+    kin = kin.filter(~pl.col("hit").str.extract("^([A-Za-z]+)").is_in(words["no_name"]))
     titled = matches(texts, r"(?:Mr|Mrs|Ms|Dr|Miss|Professor|Prof)\.? [A-Z][a-z]+", cue=r"(?:^|[^A-Za-z])")
     public = pl.col("hit").is_in(_public_foreign())
-    return gather(spans(hits.filter(~public), "name") for hits in (listed, free, titled))
+    return gather(spans(hits.filter(~public), "name") for hits in (listed, free, kin, titled))
 
 
 @cache

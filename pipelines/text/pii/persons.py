@@ -8,8 +8,10 @@ evidence is asked for besides.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
+from itertools import chain
 from math import exp
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +20,7 @@ import polars as pl
 
 from pipelines.text.pii import vocabulary as voc
 from pipelines.text.pii.context import Context, context, crossing, dictionary, is_name
+from pipelines.text.pii.spans import characters
 
 WEIGHTS = Path(__file__).parent / "lexicons" / "persons.json"
 _HAN = re.compile("[\u4e00-\u9fff]")
@@ -27,7 +30,8 @@ _SIDE = 12  # characters, in which a film or an author makes somebody public
 _KIN = "哥姐姨叔伯婶嫂爷奶"
 _UNUSUAL = 90  # the rank of a surname from which on 小X is a word rather than a person
 _ANNOUNCED = frozenset({"cue", "person", "me", "titled"})
-_BY_CUE, _BY_ROLE, _PERHAPS, _LIKELY, _SURE, _NEVER = (
+_SAID, _BY_CUE, _BY_ROLE, _PERHAPS, _LIKELY, _SURE, _NEVER = (
+    0.0,
     0.1,
     0.2,
     0.4,
@@ -73,6 +77,7 @@ class _Lists(NamedTuple):
 @cache
 def _lists() -> _Lists:
     surnames, given, names = voc.lexicon("surnames"), voc.lexicon("given_names"), voc.lexicon("names")
+    signs = voc.signs("persons")
     left, cue, right = names["left"], names["cue"], names["right"]
     before = {"cue": cue["named"] + cue["call"], "person": left["person"], "weak": cue["weak"], "verb": left["verb"]}
     behind = {"speech": right["speech"], "end": right["end"], "word": right["word"]}
@@ -87,7 +92,7 @@ def _lists() -> _Lists:
         },
         frozenset(one for part in voc.lexicon("public_figures").values() for one in part),
         frozenset(given["foreign"]),
-        {name: re.compile(pattern) for name, pattern in voc.signs("persons").items()},
+        {name: re.compile(pattern.replace("{who}", signs["who"])) for name, pattern in signs.items()},
     )
 
 
@@ -146,7 +151,7 @@ def _made(one: Candidate) -> Iterator[str]:
     if {core, one.span} & set(voc.lexicon("ordinary_words")["words"]):
         yield "ordinary"
     if len(core) > 1:
-        yield f"times {min(3, one.text.count(core))}"
+        yield f"times {min(3, _times(one.text, core))}"
 
 
 def _read(one: Candidate) -> Iterator[str]:
@@ -174,6 +179,17 @@ def _beside(one: Candidate) -> Iterator[str]:
     yield f"beside |{behind}"
 
 
+def _times(text: str, piece: str) -> int:
+    """How often a piece stands in a text."""
+    return _pieces(text, len(piece))[piece]
+
+
+@lru_cache(maxsize=16)
+def _pieces(text: str, length: int) -> Counter[str]:
+    """All pieces of a text that are so long, counted once: a text may hold as many candidates as characters."""
+    return Counter(text[place : place + length] for place in range(len(text) - length + 1))
+
+
 def _class(word: str, side: str) -> str:
     if not word:
         return "edge"
@@ -189,11 +205,14 @@ def _bin(number: int, bounds: tuple[int, ...]) -> int:
 
 
 def evidence(one: Candidate) -> set[str]:
-    """Who says that it is a person: cue, person, title, me, speaks, near, many; and against it: public, in public."""
+    """Who says that it is a person: introduced, signed, mine, cue, person, title, me, speaks, titled, many; and against
+    it: public, in public."""
     found = set()
     left, right = one.context.left, one.context.right
     signs = _lists().signs
     for name, side in (
+        ("introduced", left),
+        ("mine", left),
         ("cue", left),
         ("person", left),
         ("met", left),
@@ -203,12 +222,14 @@ def evidence(one: Candidate) -> set[str]:
     ):
         if signs[name].search(side):
             found.add({"met": "me", "meets": "me"}.get(name, name))
+    if signs["signed"].search(left) and not one.text[one.end : one.end + _SIDE].strip():
+        found.add("signed")
     if one.name.title:
         found.add("title")
-    if len(one.name.core) > 1 and one.text.count(one.name.core) > 1:
+    if len(one.name.core) > 1 and _times(one.text, one.name.core) > 1:
         found.add("many")
     far = one.text[max(0, one.start - 2 * _SIDE) : one.start] + "\n" + one.text[one.end : one.end + 2 * _SIDE]
-    if one.name.core in _lists().public or f"《{one.name.core}" in one.text or signs["famous"].search(left):
+    if one.name.core in _lists().public or _times(one.text, f"《{one.name.core}") or signs["famous"].search(left):
         found.add("public")
     if signs["work"].search(far):
         found.add("in public")
@@ -232,7 +253,15 @@ def probability(one: Candidate) -> float:
 
 def is_person(one: Candidate, probability: float) -> bool:
     """Whether so likely a candidate has the evidence to be a private person."""
-    return not is_ruled_out(one) and probability >= _least(one, evidence(one))
+    signs = evidence(one)
+    # Whoever is introduced is called so, whatever the name looks like; the weights have seen few that look like none.
+    return "introduced" in signs or (not is_ruled_out(one) and probability >= _least(one, signs))
+
+
+def is_public(one: Candidate) -> bool:
+    """Whether it is somebody known to all."""
+    signs = evidence(one)
+    return "public" in signs or ("in public" in signs and "cue" not in signs)
 
 
 def is_ruled_out(one: Candidate) -> bool:
@@ -240,8 +269,7 @@ def is_ruled_out(one: Candidate) -> bool:
     signs = evidence(one)
     shape, core, title = one.name.shape, one.name.core, one.name.title
     return (
-        "public" in signs
-        or ("in public" in signs and "cue" not in signs)
+        is_public(one)
         # 小群, 小贷; 小马|达
         or (shape == "called" and not signs & _ANNOUNCED and (_is_unusual(core[1]) or _is_part_of_a_word(one)))
         or (shape == "other" and len(title) == 1 and title not in _KIN)  # 志工
@@ -252,6 +280,8 @@ def is_ruled_out(one: Candidate) -> bool:
 def _least(one: Candidate, signs: set[str]) -> float:
     """How likely a name must be: the less, the more says so and the more its characters are those of a name."""
     name, met_again = one.name, bool(signs & {"speaks", "many"})
+    if ("mine" in signs and "me" in signs) or ("signed" in signs and name.shape.startswith(("full", "compound"))):
+        return _SAID
     if signs & _ANNOUNCED:
         known = dictionary().get(name.core)
         if not name.shape.startswith(("full", "compound")) or (known and not is_name(known)):
@@ -279,15 +309,21 @@ def _is_part_of_a_word(one: Candidate) -> bool:
 
 def persons_in(names: pl.DataFrame, texts: pl.Series) -> pl.DataFrame:
     """Of the candidates `names` (SPANS) in folded `texts` those that are private persons."""
-    rows = texts.gather(names["row"]).to_list()
-    kept = [_is_private(*one) for one in zip(rows, names["start"], names["end"], strict=True)]
+    places: dict[int, list[tuple[int, int]]] = {}
+    for row, start, end in names.select("row", "start", "end").iter_rows():
+        places.setdefault(row, []).append((start, end))
+    private = {(row, *span) for row, of_row in places.items() for span in _private(texts[row], of_row)}
+    kept = [one in private for one in names.select("row", "start", "end").iter_rows()]
     return names.filter(pl.Series(kept, dtype=pl.Boolean))
 
 
-def _is_private(text: str, first: int, last: int) -> bool:
+def _private(text: str, places: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Of the candidates in a text, in bytes, those that are private persons."""
     if not _HAN.search(text):
-        return True  # English sentences have rules of their own, which ask for a witness
-    data = text.encode()
-    start = len(data[:first].decode())
-    one = candidate(text, start, start + len(data[first:last].decode()))
-    return is_person(one, probability(one))
+        yield from places  # English sentences have rules of their own, which ask for a witness
+        return
+    at = characters(text, chain.from_iterable(places))
+    for first, last in places:
+        one = candidate(text, at[first], at[last])
+        if is_person(one, probability(one)):
+            yield first, last

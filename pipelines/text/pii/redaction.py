@@ -31,6 +31,7 @@ _RANKS = {
     )
     for kind in kinds
 }
+_CUT = ("employer", "school", "hospital", "address", "name")  # of which a part is replaced as well
 _ORDER = {kind: order for order, kind in enumerate(_RANKS)}
 
 # Each reading replaces something, so they come to an end; a text made to draw them out is left after so many.
@@ -83,8 +84,8 @@ def redact(
     english = _in_english(current, groups)
     numbers = _numbers_given(current, of_row)
     replaced = [pl.DataFrame(schema={"row": pl.UInt32, "kind": pl.String})]
-    # What is left may read differently once its neighbours are placeholders, so a row that changed is read again until
-    # nothing is found.
+    # What is left may read differently once its neighbours are placeholders, so a row that changed is read again, and
+    # its group with it, which may name again what is found only now; until nothing is found.
     rows = row
     for _ in range(_READINGS):
         some = current.gather(rows) if len(rows) < len(current) else current
@@ -97,6 +98,8 @@ def redact(
         replaced.append(hits.select("row", "kind"))
         rows, changed = _rebuilt(current, hits.with_columns(stands=_placeholder(english.gather(hits["row"]))))
         current = current.scatter(rows, changed)
+        changed_groups = of_row[rows].select("group").unique()
+        rows = of_row.join(changed_groups, on="group", how="semi", nulls_equal=True, maintain_order="left")["row"]
     counts = pl.concat(replaced)
     return Redacted(current, counts.group_by("row", "kind").agg(count=pl.len().cast(pl.Int64)).sort("row", "kind"))
 
@@ -155,16 +158,21 @@ def find_entities(
 
         found.append(tagged(texts, ner))
     groups = pl.int_range(len(texts), eager=True) if groups is None else groups
-    return with_repeats(gather(found), texts, groups)
+    return with_repeats(gather(found), names, texts, groups)
 
 
 def _apart(hits: pl.DataFrame) -> pl.DataFrame:
-    """`hits` without the spans that overlap a better one, sorted by row and start."""
+    """`hits` without what overlaps a better one, sorted by row and start.
+
+    Of a name, an institution or an address the rest stays: whoever looks for more replaces all that others do, and
+    more. A rest beside a span of its kind is part of that. Of anything else no rest is one: it is read apart again.
+    """
     chosen = []
     kind = pl.col("kind")
     left = hits.with_columns(
         rank=kind.replace_strict(_RANKS, return_dtype=pl.UInt8),
         order=kind.replace_strict(_ORDER, return_dtype=pl.UInt8),
+        rest=False,
     ).sort("row", "start", "end")
     while len(left):
         # Spans that hang together, by reaching into one another; of each such run the best one stays.
@@ -174,13 +182,32 @@ def _apart(hits: pl.DataFrame) -> pl.DataFrame:
         best = left.group_by("run", maintain_order=True).agg(
             pl.all().sort_by("rank", -length, "start", "order").first()
         )
-        chosen.append(best)
-        left = (
-            left.join(best.select("run", first="start", last="end"), on="run", maintain_order="left")
-            .filter((pl.col("end") <= pl.col("first")) | (pl.col("start") >= pl.col("last")))
-            .drop("first", "last")
-        )
-    return pl.concat([hits.clear(), *(one.select(hits.columns) for one in chosen)]).sort("row", "start")
+        chosen.append(best.drop("run"))
+        left = left.join(best.select("run", rank_of_best="rank", first="start", last="end"), on="run")
+        left = _rests(left).drop("run", "rank_of_best", "first", "last").sort("row", "start", "end")
+    return _joined(pl.concat([left, *(one.select(left.columns) for one in chosen)])).select(hits.columns)
+
+
+def _rests(left: pl.DataFrame) -> pl.DataFrame:
+    """What is left of spans before and behind the best of their run: `first` to `last`."""
+    apart = (pl.col("end") <= pl.col("first")) | (pl.col("start") >= pl.col("last"))
+    # What an earlier run replaced is no part of anything.
+    left = left.filter(apart | (pl.col("kind").is_in(_CUT) & (pl.col("rank_of_best") > _RANKS[_KEPT])))
+    rest = pl.col("rest") | ~apart
+    before = left.with_columns(rest=rest, end=pl.min_horizontal("end", "first"))
+    behind = left.with_columns(rest=rest, start=pl.max_horizontal("start", "last"))
+    return pl.concat([before, behind]).filter(pl.col("start") < pl.col("end"))
+
+
+def _joined(spans: pl.DataFrame) -> pl.DataFrame:
+    """Spans that lie apart, each with the rests beside it of spans of its kind; sorted."""
+    spans = spans.sort("row", "start")
+    beside = (pl.col("start") == pl.col("end").shift(1)) & (pl.col("row") == pl.col("row").shift(1))
+    one = beside & (pl.col("kind") == pl.col("kind").shift(1)) & (pl.col("rest") | pl.col("rest").shift(1))
+    pieces = spans.with_columns(piece=(~one.fill_null(False)).cum_sum())
+    return pieces.group_by("piece", maintain_order=True).agg(
+        pl.col("row", "start", "kind").first(), pl.col("end").last(), pl.col("value").sort_by("rest").first()
+    )
 
 
 def _numbers_given(texts: pl.Series, of_row: pl.DataFrame) -> pl.DataFrame:

@@ -76,3 +76,12 @@ def spans(hits: pl.DataFrame, kind: str, value: pl.Expr | None = None) -> pl.Dat
 def gather(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Frames of spans as one."""
     return pl.concat([pl.DataFrame(schema=SPANS), *frames])
+
+
+def characters(text: str, places: Iterable[int]) -> dict[int, int]:
+    """How many characters of `text` stand before each of these bytes; read once, however many there are."""
+    data, last, before = text.encode(), 0, {0: 0}
+    for place in sorted(set(places)):
+        before[place] = before[last] + len(data[last:place].decode())
+        last = place
+    return before

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from pipelines.errors import RequestError
-from pipelines.text.pii.persons import candidate, is_ruled_out
+from pipelines.text.pii.persons import candidate, is_public
 from pipelines.text.pii.spans import SPANS
 
 SURE = 0.9
 _OVERLAP = 32  # tokens that two windows of a long text share
+_WINDOWS = 16  # read at once: a long text has hundreds
 # What models call the entities that we know, in lower case; what they call a country or a city is not asked.
 _KINDS = {
     "name": ("per", "person", "name", "nr", "people"),
@@ -57,7 +58,7 @@ def tagged(texts: pl.Series, folder: Path) -> pl.DataFrame:
 def _kind(text: str, one: _Entity) -> str | None:
     span = text[one.start : one.end]
     if one.kind == "name":
-        return None if len(span) < 2 or is_ruled_out(candidate(text, one.start, one.end)) else "name"
+        return None if len(span) < 2 or is_public(candidate(text, one.start, one.end)) else "name"
     if one.kind == "address":
         return "address" if _BELOW_A_CITY.search(span) else None
     return "school" if _SCHOOL.search(span) else "hospital" if _HOSPITAL.search(span) else "employer"
@@ -75,10 +76,14 @@ def _entities(text: str, tokenizer: Any, model: Any) -> Iterator[_Entity]:
     )  # fmt: skip
     places = read.pop("offset_mapping").tolist()
     read.pop("overflow_to_sample_mapping", None)
-    with torch.inference_mode():
-        probabilities = model(**read).logits.softmax(-1)
-    best, labels = probabilities.max(-1)
-    for of_window, chances, chosen in zip(places, best.tolist(), labels.tolist(), strict=True):
+    best, labels = [], []
+    for first in range(0, len(places), _WINDOWS):
+        some = {name: values[first : first + _WINDOWS] for name, values in read.items()}
+        with torch.inference_mode():
+            chances, chosen = model(**some).logits.softmax(-1).max(-1)
+        best += chances.tolist()
+        labels += chosen.tolist()
+    for of_window, chances, chosen in zip(places, best, labels, strict=True):
         names = [model.config.id2label[label] for label in chosen]
         yield from _joined(zip(of_window, chances, names, strict=True))
 

@@ -37,8 +37,9 @@ class Vocabulary(NamedTuple):
     of_character: npt.NDArray[np.int32]
 
 
+@cache
 def lexicon(name: str) -> dict[str, Any]:
-    """A lexicon of this package; every string is a list of words, split at white space."""
+    """A lexicon of this package; every string is a list of words, split at white space. Shared: nobody changes it."""
     return {key: _split(value) for key, value in lexicons.lexicon(name, __file__).items()}
 
 

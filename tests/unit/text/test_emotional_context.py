@@ -39,7 +39,7 @@ def test_the_labels_hold_no_text():
 
 def test_a_story_scores_more_than_a_question_of_knowledge_an_exam_the_news_or_chat():
     stories = (
-        "分手三个月了，我还是每天晚上哭，觉得自己什么都做不好，不知道该怎么走出来",
+        "和她分开一个季度了，夜里总要哭一场，做什么都像做错，出口在哪里也看不见",
         "室友们都不理我，我一个人吃饭，很想回家，可是不敢跟妈妈说",
         "升职以后我总是失眠，害怕别人发现我其实什么都不会",
     )

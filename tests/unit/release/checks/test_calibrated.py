@@ -31,7 +31,7 @@ def released(*changes: dict, settings: Settings = FLOOR):
 def test_the_rules_are_their_code_and_the_settings_that_decide_what_they_find():
     wide = Settings(cleaning=Cleaning(names="wide"), seed=7)
     assert rules_of("personal_data", wide) != rules_of("personal_data", Settings())
-    assert rules_of("personal_data", wide)["settings"] == '{"cleaning.names": "wide"}'
+    assert rules_of("personal_data", wide)["settings"] == '{"cleaning.names": "wide", "cleaning.ner": null}'
     assert rules_of("risk", wide) == rules_of("risk", Settings())
 
 

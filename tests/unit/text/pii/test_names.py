@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,6 +79,31 @@ def test_spans_lie_in_their_rows_and_rows_do_not_touch_each_other(texts):
             assert data[start:end].decode()
         alone = find_entities(pl.Series([text])).drop("row")
         assert alone.sort(alone.columns).equals(spans.sort(spans.columns))
+
+
+PLACES = "翠湖小区 师大附中 幸福路3号 陈雨桐 李老师 老王 王芳 骂我 对我说 山西 中北大学 13822095514"
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.lists(PIECES | st.sampled_from(PLACES.split()), max_size=12).map("".join), max_size=40))
+def test_the_wide_reading_replaces_all_that_the_strict_one_does(texts):
+    def bytes_found(names: str) -> set[tuple[int, int]]:
+        spans = find(pl.Series(texts, dtype=pl.String), names=names).select("row", "start", "end").rows()
+        return {(row, place) for row, start, end in spans for place in range(start, end)}
+
+    assert bytes_found("strict") <= bytes_found("wide")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("我住在翠湖小区陈雨桐家", "我住在[地址][姓名]家"),
+        ("住在翠湖小区李老师骂我", "住在[地址][姓名]骂我"),
+        ("老王王芳师大附中，说", "[姓名][学校]，说"),
+    ],
+)
+def test_what_an_institution_leaves_of_a_name_is_replaced_as_well(text, wanted):
+    assert redact([text], names="wide").texts[0] == wanted
 
 
 def test_real_posts_hold_few_names(shared):

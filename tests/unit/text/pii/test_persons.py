@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from pipelines.text.pii import persons, redact
+from pipelines.text.pii import vocabulary as voc
 from pipelines.text.pii.redaction import find
 
 # Sentences, and the names in them that the strict finder replaces.
@@ -24,7 +25,7 @@ STAYS = [
     "他叫我先垫着，过几天还我。",
     "那几个建小群的人不理我。",
     "网上各种小贷我都还不上。",
-    "心里蕴藏着巨大的东东，像多动的小马达。",
+    "她跑起来像装了小马达，停也停不下。",
     "早上看新闻说马航有了消息。",
     "我最近在读《红楼梦》，觉得自己像个林妹妹。",
     "歌手陈奕迅的那首歌我听了一整夜。",
@@ -47,6 +48,39 @@ def test_a_full_name_that_nothing_announces_is_left_to_the_wide_finder():
     text = ["昨天看到程雪在门口站着，后来就走了。"]
     assert redact(text).counts.is_empty()
     assert redact(text, names="wide").counts["kind"].to_list() == ["name"]
+
+
+MINORITY = voc.lexicon("given_names")["minority"]
+GIVEN = ["子涵", "欣怡", "梓涵", "雨桐", "思琪", "佳怡", "雅婷", "晓雯", "嘉怡", "诗涵", "宇轩", "浩宇"]
+
+
+@pytest.mark.parametrize("said", ["我叫{}，今年二十五岁", "我女儿叫{}，今年五岁", "我闺蜜{}骗我"])
+def test_who_is_introduced_is_taken_as_the_wide_reading_does(said):
+    """However the name is made: of the names that are not Chinese, and of given names alone."""
+    names = GIVEN if "骗" in said else [*GIVEN, *MINORITY]
+    texts = [said.format(name) for name in names]
+    strict, wide = (redact(texts, names=reading).texts for reading in ("strict", "wide"))
+    assert strict.equals(wide)
+    assert (strict != pl.Series(texts)).mean() > 0.85
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("我姓何，今年三十", "我姓[姓名]，今年三十"),
+        ("我叫【周海燕】", "我叫【[姓名]】"),
+        ("我叫 周 海 燕", "我叫 [姓名]"),
+        ("我叫周-海-燕，周海燕很累", "我叫[姓名]，[姓名]很累"),
+        ("我叫zhou haiyan", "我叫[姓名]"),
+        ("我叫欧阳娜娜，娜娜说她累", "我叫[姓名]，[姓名]说她累"),
+        ("谢谢大家。\n—— 周海燕", "谢谢大家。\n—— [姓名]"),
+        ("—— 周海燕\n谢谢大家。", "—— 周海燕\n谢谢大家。"),
+        ("一个姓王的人找过我", "一个姓王的人找过我"),
+        ("他们给我叫外卖，我叫上同学一起去", "他们给我叫外卖，我叫上同学一起去"),
+    ],
+)
+def test_who_introduces_himself_or_signs_is_found_and_nobody_else(text, wanted):
+    assert redact([text]).texts[0] == wanted
 
 
 @pytest.mark.parametrize(
