@@ -1,7 +1,8 @@
 """Twenty simulated people label 2,000 items as they are assigned: the consensus errs as often as it must.
 
-With independent errors e and a third vote where two differ, a step is wrong in 3e² - 2e³ of the items. Of the preference, whose wrong answers are as likely as each other, (1-e)² + 2e(1-e)² are right,
-e²/3 + 2e²(1-e)/3 + 4e³/9 wrong, and of the rest no two agree.
+With independent errors e and a third vote where two differ, a step is wrong in 3e² - 2e³ of the items. Of the
+preference, whose wrong answers are as likely as each other, (1-e)² + 2e(1-e)² are right, e²/3 + 2e²(1-e)/3 + 4e³/9
+wrong, and of the rest no two agree.
 """
 
 from math import sqrt
