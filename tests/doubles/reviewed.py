@@ -2,7 +2,7 @@
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,9 @@ import polars as pl
 
 from pipelines.review.contract import Task
 from pipelines.review.items import Item
-from pipelines.review.tasks import Assigned, make_tasks
+from pipelines.review.tasks import Assigned, order_of, task_of, task_row
 from schemas.annotations import CerLabels
+from schemas.reviews import ReviewTasks
 from schemas.table import Dropped
 
 WHEN = dt.datetime(2026, 11, 1, 8, 0, tzinfo=dt.UTC)
@@ -40,9 +41,10 @@ def rank_item(kind: Any = "rank", *models: str) -> Item:
 def tasks_of(items: Sequence[Item], *assigned: Assigned, seed: int = 0) -> tuple[list[Task], pl.DataFrame]:
     """Tasks in the order of `assigned`, and their rows."""
     by_id = {item.item_id: item for item in items}
-    made = make_tasks(by_id, assigned, seed=seed, batch="b", made=WHEN)
-    of_task = {(task.item_id, task.annotator): task for listed in made.tasks.values() for task in listed}
-    return [of_task[one.item_id, one.annotator] for one in assigned], made.rows
+    pairs = [(one, by_id[one.item_id]) for one in assigned]
+    tasks = [task_of(item, one.annotator, order_of(item, one.annotator, seed)) for one, item in pairs]
+    rows = [task_row(task, item, one.role, "b", WHEN) for task, (one, item) in zip(tasks, pairs, strict=True)]
+    return tasks, ReviewTasks.validate(pl.DataFrame(rows, schema=ReviewTasks.polars_schema()))
 
 
 ANSWERS: dict[str, dict[str, Any]] = {
@@ -66,12 +68,6 @@ def lines(*labels: dict[str, Any]) -> str:
 def read_tasks(path: Path) -> list[Task]:
     """The tasks of a file that went out; its order stayed at home."""
     return [Task.model_validate_json(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def everybody(items: Sequence[Item], people: Sequence[str], seed: int, before: pl.DataFrame) -> Iterator[Assigned]:
-    """Each item goes to everybody."""
-    del seed, before
-    yield from (Assigned(item.item_id, person) for item in items for person in people)
 
 
 def unanimous(votes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Iterable[str]]:

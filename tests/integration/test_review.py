@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from labels_made import LABELLED
-from reviewed import everybody, label, lines, read_tasks, unanimous
+from reviewed import label, lines, read_tasks, unanimous
 
 from pipelines.errors import LabelsRefused, NoVersion, RequestError, UnknownName, UnreadableFile
 from pipelines.flow.runner import Runner
@@ -15,7 +15,7 @@ from pipelines.flow.stages import MAKERS
 from pipelines.operations.review.exporting import Exported, export, task_file
 from pipelines.operations.review.importing import import_labels
 from pipelines.operations.review.people import enrol, people, people_file
-from pipelines.review.tasks import Assigned
+from pipelines.review.tasks import Assigned, assign_all
 from pipelines.settings import Review
 from pipelines.store import Store
 from pipelines.store.suppression import SuppressionList
@@ -40,7 +40,7 @@ def home(store: Store) -> Path:
 
 
 def send(home: Path, kind: str = "cer", names: list[str] = NAMES, **more) -> Exported:
-    return export(home, SETTINGS, kind, names, more.pop("assign", everybody), **more)
+    return export(home, SETTINGS, kind, names, more.pop("assign", assign_all), **more)
 
 
 def tasks_of(exported: Exported) -> Iterator[list]:
@@ -93,7 +93,8 @@ def test_nothing_is_half_imported(home, store):
 
 
 def test_labels_by_others_stay(home, store):
-    tasks = [task for listed in tasks_of(send(home)) for task in listed if task.item_id == listed[0].item_id]
+    listed = [task for of_one in tasks_of(send(home)) for task in of_one]
+    tasks = [task for task in listed if task.item_id == listed[0].item_id]
     take(home, "cer", lines(*(label(task, preference="both") for task in tasks)))
     [ours] = store.read("cer_labels").collect().to_dicts()
     other = ours | {"candidate": 99, "annotators": ["invented-1", "invented-2"]}
@@ -213,7 +214,7 @@ def test_a_draw_of_some_is_the_beginning_of_a_greater_one(home):
 
 
 def test_a_role_is_kept(home, store):
-    send(home, assign=lambda items, people, *_: [Assigned(items[0].item_id, people[0], "gold")])
+    send(home, assign=lambda ids, people, **_: [Assigned(min(ids), people[0], "gold")])
     assert store.read("review_tasks").collect()["role"].to_list() == ["gold"]
 
 

@@ -2,9 +2,10 @@
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -16,7 +17,7 @@ from pipelines.operations.review.people import enrol
 from pipelines.review.contract import CONTENTS, Kind, Task
 from pipelines.review.importing import TABLE_NAME
 from pipelines.review.items import Item, drawn
-from pipelines.review.tasks import Assigned, Made, make_tasks
+from pipelines.review.tasks import Assigned, order_of, task_of, task_row
 from pipelines.settings import Settings
 from pipelines.store.store import Store
 from pipelines.store.suppression import alone
@@ -24,10 +25,8 @@ from schemas.reviews import ReviewTasks
 
 # E §3.2: so many reviewed chains were kept.
 REVIEWED_CHAINS = 200
-
-# From the items, in the order of their draw, the people, and the seed, to who is asked about what; `before` are rows
-# of `review_tasks`: whom these items were assigned to already.
-Assign = Callable[[Sequence[Item], Sequence[str], int, pl.DataFrame], Iterable[Assigned]]
+# A rule for who is asked about what: of ids, people, `seed` and `earlier`, which stays, it gives what is new.
+Assign = Callable[..., list[Assigned]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +86,19 @@ def export(
         wanted = [item for item in items if chosen is None or item.item_id in chosen]
         by_id = {one.item_id: one for one in drawn(wanted, size or _size(kind), settings.seed)}
         before = _tasks(store)
-        assigned = assign(list(by_id.values()), annotators, settings.seed, before.filter(kind=kind))
-        made = make_tasks(by_id, assigned, seed=settings.seed, batch=batch, made=now)
+        earlier = _standing(before.filter(kind=kind), by_id)
+        assigned = assign(by_id, annotators, seed=settings.seed, earlier=[one for one, _ in earlier])
+        new = [(one, order_of(by_id[one.item_id], one.annotator, settings.seed)) for one in assigned]
+        rows = []
+        tasks: dict[str, list[Task]] = {annotator: [] for annotator in annotators}
         answered = _answered(store, kind)
-        open_tasks = {
-            annotator: [task for task in made.tasks.get(annotator, []) if task.task_id not in answered]
-            for annotator in annotators
-        }
-        _publish(folder, open_tasks, lambda: _note(store, before, made))
-    return Exported(folder, {one: len(tasks) for one, tasks in open_tasks.items()}, Counter(one.reason for one in lost))
+        for one, order in [*earlier, *new]:
+            task = task_of(by_id[one.item_id], one.annotator, order)
+            rows.append(task_row(task, by_id[one.item_id], one.role, batch, now))
+            if one.annotator in tasks and task.task_id not in answered:
+                tasks[one.annotator].append(task)
+        _publish(folder, tasks, lambda: _note(store, before, rows))
+    return Exported(folder, {one: len(listed) for one, listed in tasks.items()}, Counter(one.reason for one in lost))
 
 
 def _size(kind: Kind) -> int | None:
@@ -111,9 +114,19 @@ def _answered(store: Store, kind: Kind) -> set[str]:
     return set(store.read(table).select("task_id").collect()["task_id"]) if store.current(table) else set()
 
 
-def _note(store: Store, before: pl.DataFrame, made: Made) -> None:
+def _standing(tasks: pl.DataFrame, items: Mapping[str, Item]) -> list[tuple[Assigned, list[int]]]:
+    """What went out before about these items as they are today, each with the order of its texts."""
+    return [
+        (Assigned(row["item_id"], row["annotator"], row["role"]), row["order"])
+        for row in tasks.iter_rows(named=True)
+        if row["item_id"] in items and items[row["item_id"]].hash == row["item"]
+    ]
+
+
+def _note(store: Store, before: pl.DataFrame, rows: list[dict[str, Any]]) -> None:
     """Adds tasks that are not there; one that went out before stays as it was."""
-    new = made.rows.join(before, on="task_id", how="anti")
+    every = ReviewTasks.validate(pl.DataFrame(rows, schema=ReviewTasks.polars_schema()))
+    new = every.join(before, on="task_id", how="anti")
     if new.height:
         store.write(TABLE, pl.concat([before, new]))
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import polars as pl
 import pytest
 from labelled_rows import REFERENCE, RESPONSE, TURN, candidate
 from reviewed import WHEN, cer_item, coe_item, rank_item, tasks_of
@@ -12,7 +11,7 @@ from unique_rows import RISK, answer, post, posts, rounds, splits
 from pipelines.operations.review.judged import candidate_hash
 from pipelines.review.contract import hash_of
 from pipelines.review.items import ModelQuestion, cer_items, chain_hash, coe_items, drawn, question_items
-from pipelines.review.tasks import Assigned, make_tasks, order_of, task_id
+from pipelines.review.tasks import Assigned, assign_all, assign_one, order_of, task_id
 from pipelines.rewrite.scripts import of_label
 from schemas.annotations import CerCandidates, CoeChains, Topics
 
@@ -133,10 +132,22 @@ def test_nobody_sees_which_model_answered():
     assert not any(name in task.model_dump_json() for name in ['"A"', '"B"', '"C"'])
 
 
-def test_without_assignments_there_are_no_tasks():
-    made = make_tasks({"s:1": coe_item()}, [], seed=0, batch="b", made=WHEN)
-    assert (made.tasks, made.rows.height) == ({}, 0)
-    assert isinstance(made.rows, pl.DataFrame)
+def test_each_chain_goes_to_one_professional_and_as_many_to_each():
+    ids = [f"s:{number}" for number in range(11)]
+    first = assign_one(ids[:6], ["u_1", "u_2", "u_3"])
+    assert [one.item_id for one in first] == ids[:6]
+    assert set(Counter(one.annotator for one in first).values()) == {2}
+    assert [one.item_id for one in assign_one(ids, ["u_1"], earlier=first)] == ids[6:]
+
+
+def test_every_rater_ranks_all_in_an_order_of_their_own():
+    ids = [f"q{number}" for number in range(12)]
+    first = assign_all(ids, ["u_1", "u_2"])
+    shown = {person: [one.item_id for one in first if one.annotator == person] for person in ("u_1", "u_2")}
+    assert set(shown["u_1"]) == set(shown["u_2"]) == set(ids)
+    assert shown["u_1"] != shown["u_2"]
+    more = assign_all([*ids, "q99"], ["u_1", "u_3"], earlier=first)
+    assert Counter(one.annotator for one in more) == {"u_1": 1, "u_3": 13}
 
 
 def test_an_item_with_an_empty_text_is_no_task():
