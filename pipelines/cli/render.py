@@ -372,7 +372,8 @@ def erasure(receipt: Receipt) -> Group:
         table.add_row(lost.place, *(f"{count:,}" for count in (lost.rows, lost.dropped, lost.changed)))
     lines = [
         f"forgotten: {receipt.calls:,} calls of models; cleaned: {receipt.events:,} cells and files of Dagster, "
-        f"{receipt.crawled:,} lines and files of crawls, {receipt.runs:,} files of training"
+        f"{receipt.crawled:,} lines and files of crawls, {receipt.runs:,} files of training, "
+        f"{receipt.reviews:,} files for people"
         f"{'; the near-duplicate index is gone' if receipt.index else ''}"
     ]
     lines += [f"models have learnt from it: remove them, or the whole folder {run}" for run in receipt.learnt]
