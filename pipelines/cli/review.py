@@ -22,6 +22,9 @@ Kind = Annotated[str, typer.Argument(help="coe, cer, rank or compare.")]
 def export_(
     kind: Kind,
     annotators: Annotated[str, typer.Option(metavar="NAME,NAME,…", help="Who is asked.")],
+    third: Annotated[
+        bool, typer.Option("--third", help="Of cer: what two people differ on, to a third person each.")
+    ] = False,
     size: Annotated[int | None, typer.Option(min=1, help="How many items (default: all; of chains 200, E).")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A new folder (default: one in the home).")] = None,
     questions: Annotated[
@@ -33,10 +36,9 @@ def export_(
     from pipelines.cli import render as display
     from pipelines.operations.review.exporting import export, task_file
     from pipelines.operations.review.people import people
-    from pipelines.review.assigning import assign
 
     names = annotators.split(",")
-    exported = export(home(), load(home()), kind, names, assign, size=size, out=out, questions=questions)
+    exported = export(home(), load(home()), kind, names, third=third, size=size, out=out, questions=questions)
     files = {one: str(task_file(exported.folder, one)) for one in exported.tasks}
     if as_json:
         record = {
@@ -65,9 +67,8 @@ def import_(
     """Take labels into the tables: all of them, or none, with everything that is wrong with them."""
     from pipelines.cli import render as display
     from pipelines.operations.review.importing import import_labels
-    from pipelines.review.consensus import consensus
 
-    imported = import_labels(home(), kind, files, consensus)
+    imported = import_labels(home(), kind, files)
     if as_json:
         versions = [display.version_record(version) for version in imported.versions]
         terminal.put(display.as_json({"new": imported.new, "known": imported.known, "versions": versions}))

@@ -1,26 +1,17 @@
 """Tasks: an item as one person is to see it, and the rows of `review_tasks` that say what was shown to whom.
 
-Who is asked about what is decided elsewhere (`pipelines.review.assigning`); here the order of showing is drawn, by
+Who is asked about a candidate is decided elsewhere (`pipelines.review.assigning`). The order of showing is drawn by
 seed, item and person, so that neither another item nor another person moves it.
 """
 
 import datetime as dt
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
+from pipelines.review.assigning import Assigned, Role
 from pipelines.review.contract import Task, hash_of
 from pipelines.review.items import Item
 from schemas.ids import digest, unit_interval
-
-Role = Literal["annotator", "adjudicator", "gold"]
-
-
-class Assigned(NamedTuple):
-    """Who is asked about an item, and as what."""
-
-    item_id: str
-    annotator: str
-    role: Role = "annotator"
 
 
 def order_of(item: Item, annotator: str, seed: int) -> list[int]:

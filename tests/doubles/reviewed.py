@@ -1,22 +1,20 @@
-"""Items and labels for reviews, written short, and what stands for a rule of assignment and of consensus."""
+"""Items, tasks and labels of reviews, written short."""
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from pipelines.review.assigning import Assigned
 from pipelines.review.contract import Task
 from pipelines.review.items import Item
-from pipelines.review.tasks import Assigned, order_of, task_of, task_row
-from schemas.annotations import CerLabels
+from pipelines.review.tasks import order_of, task_of, task_row
 from schemas.reviews import ReviewTasks
-from schemas.table import Dropped
 
 WHEN = dt.datetime(2026, 11, 1, 8, 0, tzinfo=dt.UTC)
-VERDICTS = ("step1", "step2", "step3", "preference")
 CHAIN = {"question": "我睡不着", "answer": "抱抱你。", "L1": "累", "L2": "怪自己", "L3": "想被听见", "L4": "先听"}
 CER = {
     "history": [{"role": "seeker", "text": "我睡不着"}],
@@ -68,11 +66,3 @@ def lines(*labels: dict[str, Any]) -> str:
 def read_tasks(path: Path) -> list[Task]:
     """The tasks of a file that went out; its order stayed at home."""
     return [Task.model_validate_json(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def unanimous(votes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Iterable[str]]:
-    """Labels of the candidates on which two votes are the same; all others wait."""
-    key = ("dialogue_id", "round", "candidate", "labelled")
-    alike = votes.sort("annotator").group_by(*key, *VERDICTS, maintain_order=True).agg(annotators="annotator")
-    agreed = alike.filter(pl.col("annotators").list.len() >= 2).with_columns(consensus=pl.lit("agreed"))
-    return agreed.select(CerLabels.column_names()), Dropped.create_empty(), []

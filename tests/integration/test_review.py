@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from labels_made import LABELLED
-from reviewed import label, lines, read_tasks, unanimous
+from reviewed import label, lines, read_tasks
 
 from pipelines.errors import LabelsRefused, NoVersion, RequestError, UnknownName, UnreadableFile
 from pipelines.flow.runner import Runner
@@ -15,7 +15,6 @@ from pipelines.flow.stages import MAKERS
 from pipelines.operations.review.exporting import Exported, export, task_file
 from pipelines.operations.review.importing import import_labels
 from pipelines.operations.review.people import enrol, people, people_file
-from pipelines.review.tasks import Assigned, assign_all
 from pipelines.settings import Review
 from pipelines.store import Store
 from pipelines.store.suppression import SuppressionList
@@ -40,7 +39,7 @@ def home(store: Store) -> Path:
 
 
 def send(home: Path, kind: str = "cer", names: list[str] = NAMES, **more) -> Exported:
-    return export(home, SETTINGS, kind, names, more.pop("assign", assign_all), **more)
+    return export(home, SETTINGS, kind, names, **more)
 
 
 def tasks_of(exported: Exported) -> Iterator[list]:
@@ -53,7 +52,7 @@ def take(home: Path, kind: str, *texts: str):
     for number, text in enumerate(texts):
         files.append(home.parent / f"labels-{number}.jsonl")
         files[-1].write_text(text, encoding="utf-8")
-    return import_labels(home, kind, files, unanimous)
+    return import_labels(home, kind, files)
 
 
 def test_votes_become_labels_and_what_is_learnt_of_them(home, store):
@@ -213,9 +212,33 @@ def test_a_draw_of_some_is_the_beginning_of_a_greater_one(home):
     assert ids(3) < ids(5)
 
 
-def test_a_role_is_kept(home, store):
-    send(home, assign=lambda ids, people, **_: [Assigned(min(ids), people[0], "gold")])
-    assert store.read("review_tasks").collect()["role"].to_list() == ["gold"]
+def test_what_two_differ_on_goes_to_a_third_person_whose_vote_decides(home, store):
+    one, two = tasks_of(send(home))
+    differing = {two[0].item_id}
+    said = [label(task, preference="both", step1=True) for task in one]
+    said += [label(task, preference="both", step1=task.item_id not in differing) for task in two]
+    take(home, "cer", lines(*said))
+    labels = store.read("cer_labels").collect()
+    assert labels.height == len(one) - 1
+    assert set(labels["consensus"]) == {"agreed"}
+    [third] = [task for tasks in tasks_of(send(home, names=[*NAMES, "张老师"], third=True)) for task in tasks]
+    assert third.item_id in differing
+    assert people(home)[third.annotator] == "张老师"
+    assert store.read("review_tasks").collect().filter(task_id=third.task_id)["role"].to_list() == ["adjudicator"]
+    take(home, "cer", lines(label(third, preference="both", step1=False)))
+    [decided] = store.read("cer_labels").collect().filter(consensus="adjudicated").to_dicts()
+    assert (decided["step1"], len(decided["annotators"])) == (False, 3)
+    assert sum(send(home, names=[*NAMES, "张老师"], third=True).tasks.values()) == 0
+
+
+def test_where_no_two_agree_the_candidate_is_dropped_with_its_reason(home, store):
+    one, two = tasks_of(send(home, size=1))
+    take(home, "cer", lines(label(one[0], preference="both"), label(two[0], preference="neither")))
+    [third] = [task for tasks in tasks_of(send(home, names=["张老师"], size=1, third=True)) for task in tasks]
+    take(home, "cer", lines(label(third, preference="first")))
+    assert store.read("cer_labels").collect().is_empty()
+    [drop] = store.read_dropped("cer_labels").collect().to_dicts()
+    assert (drop["row_id"], drop["reason"]) == (third.item_id, "no_two_agree")
 
 
 def test_what_cannot_be_is_said(home, store, tmp_path):
@@ -225,15 +248,16 @@ def test_what_cannot_be_is_said(home, store, tmp_path):
     empty.touch()
     for error, call in (
         (UnknownName, lambda: send(home, "cor")),
-        (UnknownName, lambda: import_labels(home, "cor", [], unanimous)),
+        (UnknownName, lambda: import_labels(home, "cor", [])),
         (RequestError, lambda: send(home, names=["a", " a "])),
         (RequestError, lambda: send(home, names=["a", ""])),
         (RequestError, lambda: send(home, out=tmp_path / "full")),
         (RequestError, lambda: send(home, questions=empty)),
+        (RequestError, lambda: send(home, "coe", third=True)),
         (NoVersion, lambda: send(home, "rank")),
         (NoVersion, lambda: take(home, "cer", "{}")),
-        (UnreadableFile, lambda: import_labels(home, "cer", [empty], unanimous)),
-        (UnreadableFile, lambda: import_labels(home, "cer", [tmp_path / "nowhere"], unanimous)),
+        (UnreadableFile, lambda: import_labels(home, "cer", [empty])),
+        (UnreadableFile, lambda: import_labels(home, "cer", [tmp_path / "nowhere"])),
         (NoVersion, lambda: send(tmp_path / "other")),
     ):
         with pytest.raises(error):

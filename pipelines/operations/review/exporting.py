@@ -11,22 +11,25 @@ import polars as pl
 
 from pipelines.core.files import sync, write_whole
 from pipelines.core.home import Home
-from pipelines.errors import RequestError, UnknownName
-from pipelines.operations.review.judged import TABLE, items_of, keep_questions
+from pipelines.errors import RequestError
+from pipelines.operations.review.judged import TABLE, items_of, keep_questions, require_kind
 from pipelines.operations.review.people import enrol
-from pipelines.review.contract import CONTENTS, Kind, Task
+from pipelines.review.assigning import Assigned, assign, assign_third
+from pipelines.review.consensus import consensus
+from pipelines.review.contract import Kind, Task
 from pipelines.review.importing import TABLE_NAME
 from pipelines.review.items import Item, drawn
-from pipelines.review.tasks import Assigned, order_of, task_of, task_row
+from pipelines.review.tasks import assign_all, assign_one, order_of, task_of, task_row
 from pipelines.settings import Settings
 from pipelines.store.store import Store
 from pipelines.store.suppression import alone
-from schemas.reviews import ReviewTasks
+from schemas.reviews import CerVotes, ReviewTasks
 
 # E §3.2: so many reviewed chains were kept.
 REVIEWED_CHAINS = 200
 # A rule for who is asked about what: of ids, people, `seed` and `earlier`, which stays, it gives what is new.
-Assign = Callable[..., list[Assigned]]
+Rule = Callable[..., list[Assigned]]
+RULES: dict[Kind, Rule] = {"coe": assign_one, "cer": assign, "rank": assign_all, "compare": assign_all}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +49,21 @@ def task_file(folder: Path, annotator: str) -> Path:
 def export(
     home: Path,
     settings: Settings,
-    kind: Kind,
-    names: Sequence[str],
-    assign: Assign,
+    name: str,
+    people: Sequence[str],
     *,
+    third: bool = False,
     size: int | None = None,
     out: Path | None = None,
     questions: Path | None = None,
 ) -> Exported:
-    """Writes the tasks of `names` that have no label yet.
+    """Writes the tasks of `people` that have no label yet.
 
     Args:
         home, settings: The home.
-        kind: What is asked.
-        names: The people.
-        assign: Who is asked about what.
+        name: The kind: what is asked.
+        people: Their names.
+        third: Of cer: whether the items are given out on which two votes differ, to a third person each.
         size: How many items; None: all, of chains E's 200.
         out: A new or empty folder; None: one in the home.
         questions: Of rank and compare: a file of questions with the models' answers; None: those handed in before.
@@ -69,10 +72,11 @@ def export(
     RequestError for people or a folder that cannot be, UnreadableFile for the questions, NoVersion where there is
     nothing to judge, Busy where another process makes tables.
     """
-    if kind not in CONTENTS:
-        raise UnknownName("kind of review", kind, CONTENTS)
+    kind = require_kind(name)
     if questions is not None and kind not in ("rank", "compare"):
         raise RequestError(f"{kind} takes its items from the tables", hint="leave out --questions")
+    if third and kind != "cer":
+        raise RequestError(f"nobody adjudicates {kind}", hint="leave out --third")
     now = dt.datetime.now(dt.UTC)
     batch = f"{kind}-{now:%Y%m%dT%H%M%S%f}"
     folder = out or Home(home).review / batch
@@ -81,13 +85,14 @@ def export(
     store = Store(Home(home).data)
     with alone(home):
         chosen = None if questions is None else set(keep_questions(home, kind, questions))
-        annotators = enrol(home, names)
+        annotators = enrol(home, people)
         items, lost = items_of(kind, home, store)
         wanted = [item for item in items if chosen is None or item.item_id in chosen]
         by_id = {one.item_id: one for one in drawn(wanted, size or _size(kind), settings.seed)}
         before = _tasks(store)
         earlier = _standing(before.filter(kind=kind), by_id)
-        assigned = assign(by_id, annotators, seed=settings.seed, earlier=[one for one, _ in earlier])
+        rule = _third(store, by_id) if third else RULES[kind]
+        assigned = rule(by_id, annotators, seed=settings.seed, earlier=[one for one, _ in earlier])
         new = [(one, order_of(by_id[one.item_id], one.annotator, settings.seed)) for one in assigned]
         rows = []
         tasks: dict[str, list[Task]] = {annotator: [] for annotator in annotators}
@@ -121,6 +126,18 @@ def _standing(tasks: pl.DataFrame, items: Mapping[str, Item]) -> list[tuple[Assi
         for row in tasks.iter_rows(named=True)
         if row["item_id"] in items and items[row["item_id"]].hash == row["item"]
     ]
+
+
+def _third(store: Store, items: Mapping[str, Item]) -> Rule:
+    """The rule that gives out what two differ on."""
+    votes = store.read("cer_votes").collect() if store.current("cer_votes") else CerVotes.create_empty()
+    waiting = consensus(votes, {item_id: item.hash for item_id, item in items.items()}).waiting
+    voters = {one.item_id: one.voters for one in waiting if one.vote == "third"}
+
+    def rule(_: object, people: Sequence[str], *, seed: int, earlier: Sequence[Assigned]) -> list[Assigned]:
+        return assign_third(voters, people, seed=seed, earlier=earlier)
+
+    return rule
 
 
 def _note(store: Store, before: pl.DataFrame, rows: list[dict[str, Any]]) -> None:

@@ -1,23 +1,22 @@
 """Labels come back: all labels of the files become rows, or none does and everything wrong with them is named."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from pipelines.core.home import Home
-from pipelines.errors import LabelsRefused, NoVersion, UnknownName, UnreadableFile
-from pipelines.operations.review.judged import TABLE, items_of
-from pipelines.review.contract import CONTENTS, Kind
+from pipelines.errors import LabelsRefused, NoVersion, UnreadableFile
+from pipelines.operations.review.judged import TABLE, items_of, require_kind
+from pipelines.review.consensus import consensus
 from pipelines.review.importing import TABLE_NAME, TABLE_OF, read_labels
 from pipelines.review.items import Item
 from pipelines.store.store import Store, Version
 from pipelines.store.suppression import alone
 from schemas.annotations import CerLabels
+from schemas.dropped import dropped
 
-# From rows of `cer_votes` to rows of `cer_labels`, drops, and what waits for another vote.
-Consensus = Callable[[pl.DataFrame], tuple[pl.DataFrame, pl.DataFrame, object]]
 _KEY = ("dialogue_id", "round", "candidate")
 
 
@@ -30,15 +29,14 @@ class Imported:
     versions: list[Version]
 
 
-def import_labels(home: Path, kind: Kind, files: Sequence[Path], consensus: Consensus) -> Imported:
+def import_labels(home: Path, name: str, files: Sequence[Path]) -> Imported:
     """Takes labels into the kind's table, and what the votes now agree on into `cer_labels`.
 
     Raises LabelsRefused with all that is wrong: then nothing is written; UnknownName for the kind, UnreadableFile for a
     file that is no text or has no label, NoVersion where no task ever went out, Busy where another process makes
     tables.
     """
-    if kind not in CONTENTS:
-        raise UnknownName("kind of review", kind, CONTENTS)
+    kind = require_kind(name)
     texts = {str(path): _text(path) for path in files}
     store, table = Store(Home(home).data), TABLE_NAME[kind]
     with alone(home):
@@ -53,30 +51,23 @@ def import_labels(home: Path, kind: Kind, files: Sequence[Path], consensus: Cons
         if labels.rows.height:
             versions.append(store.write(table, pl.concat([before, labels.rows])))
         if kind == "cer" and store.current(table):  # also where a killed import has written the votes alone
-            versions += write_consensus(store, items, consensus)
+            versions += write_consensus(store, items)
     return Imported(labels.rows.height, labels.known, versions)
 
 
-def write_consensus(store: Store, items: dict[str, Item], consensus: Consensus) -> list[Version]:
+def write_consensus(store: Store, items: Mapping[str, Item]) -> list[Version]:
     """Puts what the votes agree on into `cer_labels`; labels of what nobody voted on here stay. The new version, or
     none where it is the current one already.
 
-    A vote counts while its candidate is what was labelled.
+    A vote counts while its candidate, one of `items`, is what was labelled.
     """
-    votes = current_votes(store.read("cer_votes").collect(), items)
-    labels, dropped, _ = consensus(votes)
+    votes = store.read("cer_votes").collect()
+    result = consensus(votes, {item_id: item.hash for item_id, item in items.items()})
     before = store.read("cer_labels").collect() if store.current("cer_labels") else CerLabels.create_empty()
     others = before.join(votes, on=_KEY, how="anti")
     current = {version.version for version in store.current("cer_labels")}
-    written = store.write("cer_labels", pl.concat([others, labels]), dropped)
+    written = store.write("cer_labels", pl.concat([others, result.labels]), dropped("cer_labels", result.lost))
     return [] if written.version in current else [written]
-
-
-def current_votes(votes: pl.DataFrame, items: dict[str, Item]) -> pl.DataFrame:
-    """The votes on what the candidates are today."""
-    item_id = pl.format("{}#{}/{}", *_KEY)
-    hashes = pl.DataFrame({"item_id": list(items), "labelled": [item.hash for item in items.values()]})
-    return votes.with_columns(item_id=item_id).join(hashes, on=["item_id", "labelled"], how="semi").drop("item_id")
 
 
 def _text(path: Path) -> str:

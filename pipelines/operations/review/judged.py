@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from pipelines.core.files import write_whole
 from pipelines.core.home import Home
-from pipelines.errors import NoVersion, UnreadableFile
-from pipelines.review.contract import Kind
+from pipelines.errors import NoVersion, UnknownName, UnreadableFile
+from pipelines.review.contract import CONTENTS, Kind
 from pipelines.review.items import Items, ModelQuestion, cer_items, coe_items, question_items
 from pipelines.rewrite.scripts import of_label
 from pipelines.split.eligible import exclusion
@@ -20,6 +20,14 @@ from schemas.dropped import Lost
 
 TABLE = "review_tasks"
 _WHERE_TO_BEGIN = {"coe": "coe_chains", "cer": "cer_candidates"}
+
+
+def require_kind(kind: str) -> Kind:
+    """The kind of that name. Raises UnknownName."""
+    for known in CONTENTS:
+        if kind == known:
+            return known
+    raise UnknownName("kind of review", kind, CONTENTS)
 
 
 def items_of(kind: Kind, home: Path, store: Store) -> Items:

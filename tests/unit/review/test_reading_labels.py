@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from reviewed import WHEN, cer_item, coe_item, label, lines, rank_item, tasks_of
 
+from pipelines.review.assigning import Assigned
 from pipelines.review.importing import REASONS, TABLE_OF, differ, read_labels, turned_back
-from pipelines.review.tasks import Assigned
 from schemas.reviews import CerVotes
 
 ITEM = cer_item()

@@ -9,9 +9,10 @@ from table_rows import frame, row_of
 from unique_rows import RISK, answer, post, posts, rounds, splits
 
 from pipelines.operations.review.judged import candidate_hash
+from pipelines.review.assigning import Assigned
 from pipelines.review.contract import hash_of
 from pipelines.review.items import ModelQuestion, cer_items, chain_hash, coe_items, drawn, question_items
-from pipelines.review.tasks import Assigned, assign_all, assign_one, order_of, task_id
+from pipelines.review.tasks import assign_all, assign_one, order_of, task_id
 from pipelines.rewrite.scripts import of_label
 from schemas.annotations import CerCandidates, CoeChains, Topics
 
