@@ -68,7 +68,7 @@ def estimate_agreement(
 
     Args:
         ratings: Rows x raters, as for `agreement`; `n_labels`: as there.
-        clusters: The item of each row, numbers from 0, where an item has several rows: items are drawn, with all their
+        clusters: The item of each row, as a number, where an item has several rows: items are drawn, with all their
             rows. By default a row is an item.
         draws: How many times as many items as there are get drawn, with replacement.
         seed: Of the draws.
@@ -84,10 +84,10 @@ def estimate_agreement(
         rows, of_kind = np.unique(table, axis=0, return_counts=True)
         kind = np.arange(len(rows))
     else:
-        rows, kind = table, np.asarray(clusters)
-        if kind.shape != (len(table),):
-            raise ValueError(f"{len(table)} rows, but clusters of the shape {kind.shape}")
-        of_kind = np.ones(int(kind.max(initial=-1)) + 1, np.int64)
+        if clusters.shape != (len(table),):
+            raise ValueError(f"{len(table)} rows, but clusters of the shape {clusters.shape}")
+        rows, (items, kind) = table, np.unique(clusters, return_inverse=True)
+        of_kind = np.ones(len(items), np.int64)
     n_items = int(of_kind.sum())
     if not n_items:
         return {measure: Estimate(None, None, None) for measure in MEASURES}
@@ -126,13 +126,11 @@ def mean_kappa(ratings: Ratings) -> float | None:
 
 
 def against_others(ratings: Ratings, rater: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """A table of two columns, one rater's rating beside each other's of the same item, and the item of each row."""
+    """A table of two columns, one rater's rating beside each other's of the same row; and that row's number."""
     others = np.delete(ratings, rater, axis=1)
     own = ratings[:, rater]
-    items, column = np.nonzero((others != MISSING) & (own != MISSING)[:, None])
-    return np.stack([own[items], others[items, column]], axis=1).astype(np.int64), np.unique(
-        items, return_inverse=True
-    )[1]
+    rows, column = np.nonzero((others != MISSING) & (own != MISSING)[:, None])
+    return np.stack([own[rows], others[rows, column]], axis=1).astype(np.int64), rows
 
 
 def _checked(ratings: Ratings, n_labels: int | None) -> tuple[NDArray[np.int64], int]:

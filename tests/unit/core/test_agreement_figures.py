@@ -131,7 +131,7 @@ def test_intervals_are_of_the_items_and_the_same_for_the_same_seed():
     wald = 1.96 * np.sqrt(share * (1 - share) / 300)
     assert (low, high) == pytest.approx((share - wald, share + wald), abs=0.01)
     # Every item twice, as rows of one cluster: no more is known than before. As separate items they seem to tell more.
-    twice, items = np.concatenate([ratings, ratings]), np.tile(np.arange(300), 2)
+    twice, items = np.concatenate([ratings, ratings]), np.tile(np.arange(300) * 7, 2)
     clustered = estimate_agreement(twice, clusters=items)["raw"]
     assert (clustered.low, clustered.high) == pytest.approx((low, high), abs=0.01)
     naive = estimate_agreement(twice)["raw"]
@@ -150,9 +150,9 @@ def test_a_mean_over_pairs_that_share_little_has_no_interval():
 
 def test_one_rater_stands_beside_each_other():
     ratings = np.array([[0, 1, 2], [1, -1, 1], [-1, 0, 0], [2, -1, -1]])
-    pairs, items = against_others(ratings, 0)
-    assert pairs.tolist() == [[0, 1], [0, 2], [1, 1]]
-    assert items.tolist() == [0, 0, 1]
+    pairs, rows = against_others(ratings, 1)
+    assert pairs.tolist() == [[1, 0], [1, 2], [0, 0]]
+    assert rows.tolist() == [0, 0, 2]
     assert [one.tolist() for one in against_others(np.array([[-1, 1]]), 0)] == [[], []]
 
 
