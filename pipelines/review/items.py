@@ -17,6 +17,8 @@ from schemas.dropped import Lost, Row
 from schemas.ids import candidate_id, unit_interval
 from schemas.reasoning import CER, CER_STEPS, Cer
 
+# E §3.2: so many reviewed chains were kept.
+REVIEWED_CHAINS = 200
 LEVELS = ("L1", "L2", "L3", "L4")
 # The field of each kind whose texts are shown in an order of their own to everybody.
 SHUFFLED: dict[Kind, str] = {"cer": "replies", "rank": "answers", "compare": "answers"}

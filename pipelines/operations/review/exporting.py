@@ -18,15 +18,13 @@ from pipelines.review.assigning import Assigned, assign, assign_third
 from pipelines.review.consensus import consensus
 from pipelines.review.contract import Kind, Task
 from pipelines.review.importing import TABLE_NAME
-from pipelines.review.items import Item, drawn
+from pipelines.review.items import REVIEWED_CHAINS, Item, drawn
 from pipelines.review.tasks import assign_all, assign_one, order_of, task_of, task_row
 from pipelines.settings import Settings
 from pipelines.store.store import Store
 from pipelines.store.suppression import alone
 from schemas.reviews import CerVotes, ReviewTasks
 
-# E §3.2: so many reviewed chains were kept.
-REVIEWED_CHAINS = 200
 # A rule for who is asked about what: of ids, people, `seed` and `earlier`, which stays, it gives what is new.
 Rule = Callable[..., list[Assigned]]
 RULES: dict[Kind, Rule] = {"coe": assign_one, "cer": assign, "rank": assign_all, "compare": assign_all}
