@@ -76,3 +76,18 @@ def import_(
     terminal.line(f"{imported.new:,} new labels, {imported.known:,} that were there already")
     for version in imported.versions:
         terminal.line(display.made(version))
+
+
+@review_app.command()
+def agreement(kind: Kind, as_json: AsJson = False) -> None:
+    """How far people agree, by question and by person, with intervals; and how long they take."""
+    from pipelines.cli import render as display
+    from pipelines.operations.review.agreeing import agreement_of
+
+    figures, pace = agreement_of(home(), kind)
+    if as_json:
+        terminal.put(display.as_json({"agreement": figures.to_dicts(), "pace": pace.to_dicts()}))
+    elif figures.is_empty():
+        terminal.line(f"nobody has labelled anything yet: gongqing review export {kind}")
+    else:
+        terminal.put(display.agreement(figures, pace))

@@ -1,6 +1,7 @@
 """Tasks go out to people and their labels come back: one home, from the export to the training sets."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,11 +9,13 @@ import polars as pl
 import pytest
 from labels_made import LABELLED
 from reviewed import label, lines, read_tasks
+from typer.testing import CliRunner
 
+from pipelines.cli import app
 from pipelines.errors import LabelsRefused, NoVersion, RequestError, UnknownName, UnreadableFile
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import MAKERS
-from pipelines.operations.review.exporting import Exported, export, task_file
+from pipelines.operations.review.exporting import Exported, export, sent_tasks, task_file
 from pipelines.operations.review.importing import import_labels
 from pipelines.operations.review.people import enrol, people, people_file
 from pipelines.settings import Review
@@ -191,6 +194,17 @@ def test_an_export_again_asks_what_has_no_label_yet(home, store):
     assert len(store.versions("review_tasks")) == 1, "a task that went out before stays as it was"
 
 
+def test_what_went_out_can_be_handed_on_until_it_is_answered(home):
+    listed = [task for tasks in tasks_of(send(home)) for task in tasks]
+    sent = {task.task_id: task for task in sent_tasks(home, "cer")}
+    assert {name: task.model_copy(update={"order": []}) for name, task in sent.items()} == {
+        task.task_id: task for task in listed
+    }
+    assert {tuple(task.order) for task in sent.values()} == {(0, 1), (1, 0)}
+    take(home, "cer", lines(label(listed[0])))
+    assert set(sent) - {task.task_id for task in sent_tasks(home, "cer")} == {listed[0].task_id}
+
+
 def test_what_may_not_be_shown_goes_to_nobody(home, store):
     by_dialogue = store.read("cer_candidates").collect()["dialogue_id"].unique().sort()
     SuppressionList(home).add([by_dialogue[0]])
@@ -282,3 +296,60 @@ def test_a_killed_export_leaves_no_folder(home, store, monkeypatch):
             send(home)
     assert not list((home / "review").glob("cer-*[0-9]"))
     assert sum(send(home).tasks.values()) == 2 * store.read("cer_candidates").collect().height
+
+
+# --- The commands
+
+
+@pytest.fixture
+def gongqing(home, monkeypatch):
+    """Runs a command of `gongqing review` on the home; gives what it prints as JSON."""
+    monkeypatch.setenv("GONGQING_HOME", str(home))
+
+    def run(*words: str):
+        ran = CliRunner().invoke(app, ["review", *words, "--json"], catch_exceptions=False)
+        assert ran.exit_code == 0, ran.output
+        return json.loads(ran.output)
+
+    return run
+
+
+def test_the_commands_take_tasks_out_and_labels_in_and_say_how_far_people_agree(gongqing, home, tmp_path):
+    assert gongqing("agreement", "cer") == {"agreement": [], "pace": []}
+    sent = gongqing("export", "cer", "--annotators", "王老师,李老师", "--size", "5", "--out", str(tmp_path / "out"))
+    assert sorted(sent["tasks"].values()) == [5, 5]
+    files = []
+    for name in sent["files"].values():
+        files.append(f"{name}.labels")
+        texts = lines(*(label(task, preference="both") for task in read_tasks(Path(name))))
+        Path(files[-1]).write_text(texts, encoding="utf-8")
+    taken = gongqing("import", "cer", *files)
+    assert (taken["new"], taken["known"], [one["table"] for one in taken["versions"]]) == (
+        10,
+        0,
+        ["cer_votes", "cer_labels"],
+    )
+    found = gongqing("agreement", "cer")
+    [step1] = [one for one in found["agreement"] if one["question"] == "step1" and one["annotator"] is None]
+    assert (step1["n_items"], step1["raw"]) == (5, 1.0)
+    assert [(one["items"], one["median"]) for one in found["pace"]] == [(5, 31.5)] * 2
+
+
+def test_the_commands_say_in_words_what_they_did(home, monkeypatch):
+    monkeypatch.setenv("GONGQING_HOME", str(home))
+
+    def said(*words: str) -> str:
+        ran = CliRunner().invoke(app, ["review", *words], catch_exceptions=False)
+        assert ran.exit_code == 0, ran.output
+        return ran.output
+
+    assert "nobody has labelled anything yet" in said("agreement", "coe")
+    out = said("export", "coe", "--annotators", "王老师")
+    assert re.match(r"王老师: [0-9]+ tasks in .*tasks-u_[0-9a-f]{16}\.jsonl\n", out)
+    [path] = (home / "review").glob("*/tasks-*.jsonl")
+    labels = path.with_suffix(".labels")
+    labels.write_text(lines(*(label(task) for task in read_tasks(path))), encoding="utf-8")
+    assert re.search(
+        r"^[0-9]+ new labels, 0 that were there already\ncoe_reviews: ", said("import", "coe", str(labels))
+    )
+    assert "undefined" in said("agreement", "coe"), "one professional alone agrees with nobody"

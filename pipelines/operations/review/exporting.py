@@ -104,6 +104,22 @@ def export(
     return Exported(folder, {one: len(listed) for one, listed in tasks.items()}, Counter(one.reason for one in lost))
 
 
+def sent_tasks(home: Path, name: str) -> list[Task]:
+    """The tasks of a kind that went out and have no label yet, with their contents and orders, of the items as they are
+    today: for whoever hands them on, or reads what comes back in another form.
+
+    Raises UnknownName for the kind, and NoVersion where there is nothing to judge.
+    """
+    kind, store = require_kind(name), Store(Home(home).data)
+    items = {item.item_id: item for item in items_of(kind, home, store)[0]}
+    answered = _answered(store, kind)
+    tasks = [
+        task_of(items[one.item_id], one.annotator, order)
+        for one, order in _standing(_tasks(store).filter(kind=kind), items)
+    ]
+    return [task for task in tasks if task.task_id not in answered]
+
+
 def _size(kind: Kind) -> int | None:
     return REVIEWED_CHAINS if kind == "coe" else None
 
