@@ -182,7 +182,7 @@ def _problem(error: ValidationError) -> tuple[str, str]:
             return "missing_answer", where
         if first["type"] in ("literal_error", "bool_type"):
             return "undefined_choice", where
-    return "wrong_form", ": ".join(filter(None, (where, first["msg"])))
+    return "wrong_form", f"{where or 'answers'}: {first['msg']}"
 
 
 def _task(label: Label, task_of: Mapping[str, dict[str, Any]]) -> Mapping[str, Any]:

@@ -237,6 +237,7 @@ def test_what_two_differ_on_goes_to_a_third_person_whose_vote_decides(home, stor
     assert set(labels["consensus"]) == {"agreed"}
     [third] = [task for tasks in tasks_of(send(home, names=[*NAMES, "张老师"], third=True)) for task in tasks]
     assert third.item_id in differing
+    assert sum(send(home, names=[*NAMES, "张老师"]).tasks.values()) == 0, "it is no task of the first round"
     assert people(home)[third.annotator] == "张老师"
     assert store.read("review_tasks").collect().filter(task_id=third.task_id)["role"].to_list() == ["adjudicator"]
     take(home, "cer", lines(label(third, preference="both", step1=False)))

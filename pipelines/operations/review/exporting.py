@@ -61,7 +61,7 @@ def export(
         home, settings: The home.
         name: The kind: what is asked.
         people: Their names.
-        third: Of cer: whether the items are given out on which two votes differ, to a third person each.
+        third: Of cer: whether the items are given out on which two votes differ, to a third person each, and no others.
         size: How many items; None: all, of chains E's 200.
         out: A new or empty folder; None: one in the home.
         questions: Of rank and compare: a file of questions with the models' answers; None: those handed in before.
@@ -98,7 +98,7 @@ def export(
         for one, order in [*earlier, *new]:
             task = task_of(by_id[one.item_id], one.annotator, order)
             rows.append(task_row(task, by_id[one.item_id], one.role, batch, now))
-            if one.annotator in tasks and task.task_id not in answered:
+            if one.annotator in tasks and task.task_id not in answered and (one.role == "adjudicator") == third:
                 tasks[one.annotator].append(task)
         _publish(folder, tasks, lambda: _note(store, before, rows))
     return Exported(folder, {one: len(listed) for one, listed in tasks.items()}, Counter(one.reason for one in lost))
