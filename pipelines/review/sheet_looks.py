@@ -138,6 +138,8 @@ class _DropDowns:
 
 def _write_row(sheet: "Worksheet", at: int, task: Task, row: Row, widths: Sequence[int], lists: _DropDowns) -> int:
     """Write a row of a block, which may take several of the sheet; how many."""
+    from openpyxl.styles import Protection
+
     passage, asked = row
     title, text = (passage.title, passage.text) if passage else ("", _meanings(asked))
     last = TEXT if asked else ANSWER  # a text beside which nothing is asked is as wide as all
@@ -166,7 +168,7 @@ def _write_row(sheet: "Worksheet", at: int, task: Task, row: Row, widths: Sequen
         if many > 1 or to > first:
             sheet.merge_cells(start_row=at, end_row=at + many - 1, start_column=first, end_column=to)
     for one in range(at + 1, at + many):  # a cell can be filled in where all that it covers is free
-        sheet.cell(one, ANSWER).protection = sheet.cell(at, ANSWER).protection.copy()
+        sheet.cell(one, ANSWER).protection = Protection(locked=asked is None)
     return many
 
 
