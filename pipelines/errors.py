@@ -57,7 +57,7 @@ class UnknownName(RequestError):
 
 
 class UnreadableFile(RequestError):
-    """Raised by `pipelines.ingest` for a file that is missing, empty, or in no known encoding or form."""
+    """Raised by `pipelines.ingest` and `pipelines.review` for a file that is missing, empty, or in no known form."""
 
 
 class NoHost(RequestError):
