@@ -35,9 +35,9 @@ def minors(text: pl.Expr, posted_at: pl.Expr | None = None, *, answers: bool = F
     answers somebody, whose the school years and exams are that nobody is named for.
     """
     year = pl.lit(None, pl.Int32) if posted_at is None else posted_at.dt.year()
-    return pl.struct(text=text.fill_null(""), year=year).map_batches(
-        partial(_minors, answers=answers), return_dtype=pl.Struct(dict.fromkeys(LIMITS, pl.Boolean)), is_elementwise=True
-    )
+    limits = pl.Struct(dict.fromkeys(LIMITS, pl.Boolean))
+    posts = pl.struct(text=text.fill_null(""), year=year)
+    return posts.map_batches(partial(_minors, answers=answers), return_dtype=limits, is_elementwise=True)
 
 
 def _minors(posts: pl.Series, *, answers: bool) -> pl.Series:

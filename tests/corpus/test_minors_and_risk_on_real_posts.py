@@ -6,12 +6,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tools.train_emotional_context import READERS
 
 from pipelines.settings import ROOT
 from pipelines.text.minors import minors
 from pipelines.text.risk import risk
 from pipelines.text.script import as_simplified
+from tools.train_emotional_context import READERS
 
 FILES = ("development", "held_back", "age_and_risk")
 KINDS = {
