@@ -127,6 +127,20 @@ class ReleaseRefused(GongqingError):
         )
 
 
+class LabelsRefused(RequestError):
+    """Raised by `pipelines.operations.review` for labels of which some cannot be taken; `refusals`
+    (`pipelines.review.importing`) are all of them, each with its file, line, task and reason.
+    """
+
+    def __init__(self, refusals: Sequence[Any]) -> None:
+        self.refusals = tuple(refusals)
+        super().__init__(
+            f"{len(self.refusals):,} labels are refused, and none was taken",
+            where="\n         ".join(map(str, self.refusals)),
+            hint="mend or remove these lines, then import all files again (docs/reviewing.md)",
+        )
+
+
 class LlmError(GongqingError):
     """Base of what `pipelines.llm` raises once it has begun to ask."""
 

@@ -48,6 +48,7 @@ class CoeReviews(Table):
 
     task_id = dy.String(primary_key=True, description="the task")
     post_id = dy.String(description="the question")
+    answer_id = dy.String(description="the human answer that the chain leads to")
     annotator = dy.String(description="pseudonym of who reviewed it")
     labelled = dy.String(description="a hash of the chain, its question and its answer")
     verdict = one_of(("accept", "mend", "reject"), description="what becomes of it")

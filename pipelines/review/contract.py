@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from schemas.ids import digest
 
-VERSION = 1
+VERSION: Literal[1] = 1
 Kind = Literal["coe", "cer", "rank", "compare"]
 Verdict = Literal["accept", "mend", "reject"]
 # Of two texts as they were shown: which is better.
