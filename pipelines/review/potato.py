@@ -38,7 +38,7 @@ from pipelines.review.potato_page import (
     OUTPUT,
     STYLE,
     USERS,
-    WHOSE,
+    as_written,
     choice_name,
     configuration,
     item_id,
@@ -88,6 +88,10 @@ class _Refused(Exception):
     """Raised within this module for a label that is not taken over, with the reason."""
 
 
+class _Unfinished(_Refused):
+    """Raised for one in which a question has no answer yet."""
+
+
 def folder_of(home: Path) -> Path:
     """The folder of all projects of a home."""
     return Home(home).review / "potato"
@@ -129,15 +133,19 @@ def write_project(folder: Path, tasks: Sequence[Task], passwords: Mapping[str, s
     """Writes the files of a project with these tasks, all of one project, in the order in which people see them. Files
     that are right already stay untouched.
     """
-    newest = {task.task_id: task for task in tasks}
     people = sorted({task.annotator for task in tasks})
     config = configuration(tasks, people, _keys(folder))
     _write(folder / STYLE, style())
     _write(folder / USERS, _lines(_users(folder, people, passwords)))
-    _write(folder / ITEMS, _lines(map(item_of, newest.values())))
-    _write(folder / CONFIG, json.dumps(config, ensure_ascii=False, indent=1) + "\n")  # JSON is YAML as well
+    _write(folder / ITEMS, _lines(map(item_of, newest(tasks))))
+    _write(folder / CONFIG, json.dumps(config, indent=1) + "\n")  # JSON is YAML as well
     # Last, for with it the project is there.
     _write(folder / TASKS, _lines(task.model_dump(mode="json") for task in tasks))
+
+
+def newest(tasks: Iterable[Task]) -> list[Task]:
+    """Of each task the text that was pushed last."""
+    return list({task.task_id: task for task in tasks}.values())
 
 
 def pull(home: Path) -> tuple[list[Label], list[Refusal]]:
@@ -157,18 +165,22 @@ def pull(home: Path) -> tuple[list[Label], list[Refusal]]:
 
 
 def reopen(project: Path) -> None:
-    """Leads those back to labelling who had come to their end and have items again: for Potato they are done for good.
+    """Leads those back to labelling whom Potato told that they are through, though they have items again, or one that
+    they left by halves: what has any answer is done for Potato, and who is done stays so. Half an answer is dropped.
 
     Only while no server of the project runs.
     """
-    theirs: dict[str, set[str]] = {}
-    for line in filter(None, (project / ITEMS).read_text(encoding="utf-8").split("\n")):
-        item = json.loads(line)
-        theirs.setdefault(item[WHOSE][0], set()).add(item["id"])
+    tasks = {item_id(task): task for task in newest(_read_tasks(project))}
     for path in (project / OUTPUT).glob("*/user_state.json"):
-        state = json.loads(path.read_text(encoding="utf-8"))
-        given = set(state["instance_id_ordering"])
-        if state["current_phase_and_page"][0] == "done" and not theirs.get(path.parent.name, set()) <= given:
+        state = _read_state(path)
+        if state["current_phase_and_page"][0] != "done":
+            continue
+        given = state["instance_id_to_label_to_value"]
+        halves = [item for item, stored in given.items() if item in tasks and _is_unfinished(tasks[item], stored)]
+        for item in halves:
+            del given[item]
+        theirs = {item for item, task in tasks.items() if task.annotator == path.parent.name}
+        if halves or not theirs <= given.keys():
             state["current_phase_and_page"] = ["annotation", None]
             write_whole(path, json.dumps(state, ensure_ascii=False, indent=2).encode())
 
@@ -183,13 +195,8 @@ def serving(project: Path) -> bool:
 
 
 def _pull_person(project: str, path: Path, tasks: Mapping[str, Task]) -> Iterator[Label | Refusal]:
-    person = path.parent.name
-    try:
-        state = json.loads(path.read_text(encoding="utf-8"))
-        given, times = state["instance_id_to_label_to_value"], state.get("instance_id_to_behavioral_data", {})
-    except (ValueError, KeyError, AttributeError) as error:
-        hint = "no label was taken over; look at the file, of which Potato keeps no copy"
-        raise GongqingError("what Potato has stored of somebody cannot be read", where=path, hint=hint) from error
+    person, state = path.parent.name, _read_state(path)
+    given, times = state["instance_id_to_label_to_value"], state["instance_id_to_behavioral_data"]
     last = _last_times(path.with_name("annotation_history.jsonl"))
     for item, stored in given.items():
         if not stored:  # an answer that was taken back
@@ -202,6 +209,20 @@ def _pull_person(project: str, path: Path, tasks: Mapping[str, Task]) -> Iterato
             yield _label(task, person, stored, times.get(item), last.get(item))
         except _Refused as error:
             yield Refusal(project, person, task.task_id, str(error))
+
+
+def _read_state(path: Path) -> dict[str, Any]:
+    """What Potato has stored of a person; it replaces the file whole."""
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+        for key in ("instance_id_to_label_to_value", "instance_id_to_behavioral_data"):
+            if not isinstance(state[key], dict):
+                raise TypeError(key)
+        _ = state["current_phase_and_page"][0]
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        hint = "nothing was taken over; look at the file, of which Potato keeps no copy"
+        raise GongqingError("what Potato has stored of somebody cannot be read", where=path, hint=hint) from error
+    return dict(state)
 
 
 def _label(task: Task, person: str, stored: Any, times: Any, at: dt.datetime | None) -> Label:
@@ -228,7 +249,7 @@ def _answers(task: Task, stored: Any) -> dict[str, Any]:
         if text := texts.get(schema):
             if not isinstance(value, str) or text.field in written:
                 raise _Refused(f"{text.field}: it is no text")
-            written[text.field] = value
+            written[text.field] = as_written(value)
         elif question := questions.get(schema):
             values = {choice_name(choice): choice.value for choice in question.choices}
             if name not in values or value not in (name, True):
@@ -239,8 +260,16 @@ def _answers(task: Task, stored: Any) -> dict[str, Any]:
         else:
             raise _Refused("an answer to what was not asked")
     if missing := [one.field for one in screen.questions if one.field not in chosen]:
-        raise _Refused(f"unfinished: {', '.join(missing)} without an answer")
+        raise _Unfinished(f"unfinished: {', '.join(missing)} without an answer")
     return answers_of(task.kind, chosen, written)
+
+
+def _is_unfinished(task: Task, stored: Any) -> bool:
+    try:
+        _answers(task, stored)
+    except _Refused as error:
+        return isinstance(error, _Unfinished)
+    return False
 
 
 def _stored(stored: Any) -> Iterator[tuple[str, str, Any]]:
@@ -345,7 +374,7 @@ def _keys(folder: Path) -> dict[str, str]:
 
 
 def _lines(records: Iterable[Mapping[str, Any]]) -> str:
-    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
+    return "".join(f"{json.dumps(record)}\n" for record in records)  # ASCII: nothing in a text ends a line for anybody
 
 
 def _write(path: Path, text: str) -> None:

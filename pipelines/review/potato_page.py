@@ -7,6 +7,7 @@ items, so that rankings of three answers and of four are two projects. Its words
 
 import html
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from schemas.ids import digest
 # In the folder of a project. Potato adds `output` and files of its own.
 CONFIG, ITEMS, USERS, STYLE, OUTPUT = "config.yaml", "items.jsonl", "users.jsonl", "page.css", "output"
 WHOSE = "annotators"  # of an item: who is to see it
+_JOINER = "\u2060"
 _STYLE = Path(__file__).with_name("potato.css")
 _WORKING = (
     "一屏一题，题目只有您自己的。左边读，右边答；答案点了就存，可以随时停下，下次登录接着做。",
@@ -39,9 +41,21 @@ def item_id(task: Task) -> str:
 def item_of(task: Task) -> dict[str, Any]:
     """A task as a line of Potato's data file. The page has all of it in its source: so nothing but what is shown."""
     passages = screen_of(task).passages
-    turns = [{"speaker": one.title, "text": one.text} for one in passages if _is_turn(one.field)]
-    texts = {one.field: one.text for one in passages if not _is_turn(one.field)}
+    turns = [{"speaker": one.title, "text": _inert(one.text)} for one in passages if _is_turn(one.field)]
+    texts = {one.field: _inert(one.text) for one in passages if not _is_turn(one.field)}
     return {"id": item_id(task), WHOSE: [task.annotator], **({"dialogue": turns} if turns else {}), **texts}
+
+
+def _inert(text: str) -> str:
+    """A text that cannot end or begin a script. Potato writes items into a script of the page, and escapes nothing
+    there; so after a `<` that might begin a tag comes a joiner of words, which nobody sees.
+    """
+    return re.sub(r"<(?=[^\W\d_]|[/!?])", f"<{_JOINER}", text)
+
+
+def as_written(text: str) -> str:
+    """What somebody wrote, who may have copied it from the page."""
+    return text.replace(f"<{_JOINER}", "<")
 
 
 def schema_name(field: str) -> str:
