@@ -1,7 +1,7 @@
 """Commands about people's judgements: what goes out to them, what comes back."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +9,9 @@ from pipelines.cli import terminal
 from pipelines.cli.app import app
 from pipelines.cli.terminal import AsJson
 from pipelines.settings import home, load
+
+if TYPE_CHECKING:
+    from pipelines.operations.review.importing import Imported
 
 review_app = typer.Typer(
     no_args_is_help=True, help="What people judge: tasks for them, their labels (docs/reviewing.md)."
@@ -30,6 +33,8 @@ def export_(
     questions: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Of rank and compare: questions with models' answers.")
     ] = None,
+    sheet: Annotated[bool, typer.Option("--sheet", help="A spreadsheet for each person as well.")] = False,
+    page: Annotated[bool, typer.Option("--page", help="A page for a browser without a network as well.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the tasks of each person that have no label yet, a file of JSON lines a person."""
@@ -38,7 +43,8 @@ def export_(
     from pipelines.operations.review.people import people
 
     names = annotators.split(",")
-    exported = export(home(), load(home()), kind, names, third=third, size=size, out=out, questions=questions)
+    options = {"third": third, "size": size, "out": out, "questions": questions, "sheet": sheet, "page": page}
+    exported = export(home(), load(home()), kind, names, **options)  # type: ignore[arg-type]
     files = {one: str(task_file(exported.folder, one)) for one in exported.tasks}
     if as_json:
         record = {
@@ -61,7 +67,7 @@ def export_(
 @review_app.command("import")
 def import_(
     kind: Kind,
-    files: Annotated[list[Path], typer.Argument(help="Labels, JSON lines.")],
+    files: Annotated[list[Path], typer.Argument(help="Labels: JSON lines, or spreadsheets that went out (.xlsx).")],
     as_json: AsJson = False,
 ) -> None:
     """Take labels into the tables: all of them, or none, with everything that is wrong with them."""
@@ -73,6 +79,34 @@ def import_(
         versions = [display.version_record(version) for version in imported.versions]
         terminal.put(display.as_json({"new": imported.new, "known": imported.known, "versions": versions}))
         return
+    _say(imported)
+
+
+@review_app.command()
+def push(kind: Kind) -> None:
+    """Give the tasks that went out and have no label to Potato, where a team labels (`make review` serves it)."""
+    from pipelines.operations.review import team
+
+    pushed, passwords = team.push(home(), kind)
+    terminal.line(f"{pushed.new:,} new tasks, {pushed.known:,} that were there already; make review serves them")
+    for who, password in passwords.items():
+        terminal.line(f"password of {who}, shown this once: {password}")
+
+
+@review_app.command()
+def pull(kind: Kind) -> None:
+    """Take what the team has said so far into the tables: all of it, or none, with everything that is wrong with it."""
+    from pipelines.operations.review import team
+
+    imported, refused = team.pull(home(), kind)
+    _say(imported)
+    for one in refused:
+        terminal.line(f"not taken: {one}")
+
+
+def _say(imported: "Imported") -> None:
+    from pipelines.cli import render as display
+
     terminal.line(f"{imported.new:,} new labels, {imported.known:,} that were there already")
     for version in imported.versions:
         terminal.line(display.made(version))

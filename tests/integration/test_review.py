@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from filled_sheet import opened
 from labels_made import LABELLED
 from reviewed import label, lines, read_tasks
 from typer.testing import CliRunner
@@ -18,6 +19,7 @@ from pipelines.flow.stages import MAKERS
 from pipelines.operations.review.exporting import Exported, export, sent_tasks, task_file
 from pipelines.operations.review.importing import import_labels
 from pipelines.operations.review.people import enrol, people, people_file
+from pipelines.operations.review.team import pull, push
 from pipelines.settings import Review
 from pipelines.store import Store
 from pipelines.store.suppression import SuppressionList
@@ -79,6 +81,37 @@ def test_the_same_labels_again_change_nothing(home, store):
     again = take(home, "cer", text)
     assert (again.new, again.known, again.versions) == (0, len(tasks), [])
     assert (first.new, len(store.versions("cer_votes"))) == (len(tasks), 1)
+
+
+def test_a_spreadsheet_goes_out_and_its_answers_come_back(home, store):
+    exported = send(home, sheet=True, page=True)
+    [task, *_] = next(tasks_of(exported))
+    book, page = (task_file(exported.folder, task.annotator, suffix) for suffix in (".xlsx", ".html"))
+    assert "default-src 'none'" in page.read_text(encoding="utf-8")
+    with pytest.raises(UnreadableFile, match="nothing is answered yet"):
+        import_labels(home, "cer", [book])
+    answers = {"step1": True, "step2": False, "step3": True, "preference": "both"}
+    with opened(book) as sheet:
+        sheet.give(task.task_id, answers)
+    assert import_labels(home, "cer", [book]).new == 1
+    assert import_labels(home, "cer", [book]).known == 1
+    [vote] = store.read("cer_votes").collect().to_dicts()
+    assert {name: vote[name] for name in answers} == answers
+    with opened(book) as sheet:
+        sheet.text(task.task_id, "reply1").value = "换了一句"
+    with pytest.raises(LabelsRefused, match="edited_source"):
+        import_labels(home, "cer", [book])
+
+
+def test_what_went_out_is_pushed_to_a_team_once_and_nothing_is_pulled_before_anybody_labels(home):
+    exported = send(home)
+    pushed, passwords = push(home, "cer")
+    assert pushed.new == sum(exported.tasks.values())
+    assert len(passwords) == len(NAMES)
+    again, none = push(home, "cer")
+    assert (again.new, again.known, none) == (0, pushed.new, {})
+    imported, refused = pull(home, "cer")
+    assert (imported.new, imported.known, refused) == (0, 0, [])
 
 
 def test_nothing_is_half_imported(home, store):

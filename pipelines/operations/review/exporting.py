@@ -19,6 +19,8 @@ from pipelines.review.consensus import consensus
 from pipelines.review.contract import Kind, Task
 from pipelines.review.importing import TABLE_NAME
 from pipelines.review.items import REVIEWED_CHAINS, Item, drawn
+from pipelines.review.pages import write_page
+from pipelines.review.sheets import write_sheet
 from pipelines.review.tasks import assign_all, assign_one, order_of, task_of, task_row
 from pipelines.settings import Settings
 from pipelines.store.store import Store
@@ -28,6 +30,9 @@ from schemas.reviews import CerVotes, ReviewTasks
 # A rule for who is asked about what: of ids, people, `seed` and `earlier`, which stays, it gives what is new.
 Rule = Callable[..., list[Assigned]]
 RULES: dict[Kind, Rule] = {"coe": assign_one, "cer": assign, "rank": assign_all, "compare": assign_all}
+# What writes the tasks of one person in another form.
+Form = Callable[[Sequence[Task], Path], None]
+SUFFIXES: dict[Form, str] = {write_sheet: ".xlsx", write_page: ".html"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +44,9 @@ class Exported:
     left_out: Counter[str]
 
 
-def task_file(folder: Path, annotator: str) -> Path:
-    """The file of somebody's tasks."""
-    return folder / f"tasks-{annotator}.jsonl"
+def task_file(folder: Path, annotator: str, suffix: str = ".jsonl") -> Path:
+    """The file of somebody's tasks: JSON lines, a spreadsheet (.xlsx) or a page (.html)."""
+    return folder / f"tasks-{annotator}{suffix}"
 
 
 def export(
@@ -54,6 +59,8 @@ def export(
     size: int | None = None,
     out: Path | None = None,
     questions: Path | None = None,
+    sheet: bool = False,
+    page: bool = False,
 ) -> Exported:
     """Writes the tasks of `people` that have no label yet.
 
@@ -65,6 +72,7 @@ def export(
         size: How many items; None: all, of chains E's 200.
         out: A new or empty folder; None: one in the home.
         questions: Of rank and compare: a file of questions with the models' answers; None: those handed in before.
+        sheet, page: Whether there is a spreadsheet, and a page for a browser, beside each person's file.
 
     The folder appears whole, after the rows of `review_tasks` are written. Raises UnknownName for the kind,
     RequestError for people or a folder that cannot be, UnreadableFile for the questions, NoVersion where there is
@@ -100,24 +108,25 @@ def export(
             rows.append(task_row(task, by_id[one.item_id], one.role, batch, now))
             if one.annotator in tasks and task.task_id not in answered and (one.role == "adjudicator") == third:
                 tasks[one.annotator].append(task)
-        _publish(folder, tasks, lambda: _note(store, before, rows))
+        forms = [write for wanted, write in ((sheet, write_sheet), (page, write_page)) if wanted]
+        _publish(folder, tasks, forms, lambda: _note(store, before, rows))
     return Exported(folder, {one: len(listed) for one, listed in tasks.items()}, Counter(one.reason for one in lost))
 
 
-def sent_tasks(home: Path, name: str) -> list[Task]:
-    """The tasks of a kind that went out and have no label yet, with their contents and orders, of the items as they are
-    today: for whoever hands them on, or reads what comes back in another form.
+def sent_tasks(home: Path, name: str, *, answered: bool = False) -> list[Task]:
+    """The tasks of a kind that went out, with their contents and orders, of the items as they are today: for whoever
+    hands them on, or reads what comes back in another form. Those that have a label are there if `answered`.
 
     Raises UnknownName for the kind, and NoVersion where there is nothing to judge.
     """
     kind, store = require_kind(name), Store(Home(home).data)
     items = {item.item_id: item for item in items_of(kind, home, store)[0]}
-    answered = _answered(store, kind)
+    done = set() if answered else _answered(store, kind)
     tasks = [
         task_of(items[one.item_id], one.annotator, order)
         for one, order in _standing(_tasks(store).filter(kind=kind), items)
     ]
-    return [task for task in tasks if task.task_id not in answered]
+    return [task for task in tasks if task.task_id not in done]
 
 
 def _size(kind: Kind) -> int | None:
@@ -162,7 +171,7 @@ def _note(store: Store, before: pl.DataFrame, rows: list[dict[str, Any]]) -> Non
         store.write(TABLE, pl.concat([before, new]))
 
 
-def _publish(folder: Path, tasks: dict[str, list[Task]], note: Callable[[], None]) -> None:
+def _publish(folder: Path, tasks: dict[str, list[Task]], forms: Sequence[Form], note: Callable[[], None]) -> None:
     """Writes the files, notes the tasks, and only then gives the folder its name: a killed export leaves none.
 
     `order` stays at home: it tells which of two replies is a person's.
@@ -171,6 +180,8 @@ def _publish(folder: Path, tasks: dict[str, list[Task]], note: Callable[[], None
     for annotator, listed in tasks.items():
         lines = "".join(f"{task.model_dump_json(exclude={'order'})}\n" for task in listed)
         write_whole(task_file(scratch, annotator), lines.encode())
+        for write in forms if listed else ():
+            write(listed, task_file(scratch, annotator, SUFFIXES[write]))
     note()
     if folder.exists():
         folder.rmdir()

@@ -8,10 +8,13 @@ import polars as pl
 
 from pipelines.core.home import Home
 from pipelines.errors import LabelsRefused, NoVersion, UnreadableFile
+from pipelines.operations.review.exporting import sent_tasks
 from pipelines.operations.review.judged import TABLE, items_of, require_kind
 from pipelines.review.consensus import consensus
+from pipelines.review.contract import Kind
 from pipelines.review.importing import TABLE_NAME, TABLE_OF, read_labels
 from pipelines.review.items import Item
+from pipelines.review.sheets import read_sheet
 from pipelines.store.store import Store, Version
 from pipelines.store.suppression import alone
 from schemas.annotations import CerLabels
@@ -30,14 +33,20 @@ class Imported:
 
 
 def import_labels(home: Path, name: str, files: Sequence[Path]) -> Imported:
-    """Takes labels into the kind's table, and what the votes now agree on into `cer_labels`.
+    """Takes labels into the kind's table, and what the votes now agree on into `cer_labels`. Files are JSON lines, or
+    spreadsheets (.xlsx) that went out.
 
     Raises LabelsRefused with all that is wrong: then nothing is written; UnknownName for the kind, UnreadableFile for a
     file that is no text or has no label, NoVersion where no task ever went out, Busy where another process makes
     tables.
     """
     kind = require_kind(name)
-    texts = {str(path): _text(path) for path in files}
+    texts = {str(path): _of_sheet(home, kind, path) if path.suffix == ".xlsx" else _text(path) for path in files}
+    return import_texts(home, kind, texts)
+
+
+def import_texts(home: Path, kind: Kind, texts: Mapping[str, str]) -> Imported:
+    """The same, of texts of JSON lines by the names of where they come from."""
     store, table = Store(Home(home).data), TABLE_NAME[kind]
     with alone(home):
         if not store.current(TABLE):
@@ -68,6 +77,16 @@ def write_consensus(store: Store, items: Mapping[str, Item]) -> list[Version]:
     current = {version.version for version in store.current("cer_labels")}
     written = store.write("cer_labels", pl.concat([others, result.labels]), dropped("cer_labels", result.lost))
     return [] if written.version in current else [written]
+
+
+def _of_sheet(home: Path, kind: Kind, path: Path) -> str:
+    """The labels of a spreadsheet, as JSON lines. Raises LabelsRefused and UnreadableFile."""
+    labels, refusals = read_sheet(path, sent_tasks(home, kind, answered=True))
+    if refusals:
+        raise LabelsRefused([f"{path}, row {one.row}: {one.reason} {one.detail}".rstrip() for one in refusals])
+    if not labels:
+        raise UnreadableFile("nothing is answered yet", where=path, hint="import it once there are answers")
+    return "".join(f"{label.model_dump_json()}\n" for label in labels)
 
 
 def _text(path: Path) -> str:
