@@ -56,10 +56,10 @@ def test_a_part_of_a_span_is_enough_whatever_its_kind():
 
 def test_a_labelled_span_of_which_a_part_is_left_is_missed(monkeypatch):
     found = {"row": [0, 0], "start": [12, 36], "end": [18, 42], "kind": ["school", "school"], "value": ["师大", "附中"]}
-    monkeypatch.setattr(measuring, "find", lambda texts, names: measuring.pl.DataFrame(found))
+    monkeypatch.setattr(measuring, "find", lambda texts, **_: measuring.pl.DataFrame(found))
     one = post(1, "我上的是师大附中，隔壁是师大附中", ("others", "师大附中"))
     assert counted(measure("personal_data", [one]), "others") == (2, 2, 2, 2)
-    monkeypatch.setattr(measuring, "find", lambda texts, names: measuring.pl.DataFrame({**found, "end": [24, 42]}))
+    monkeypatch.setattr(measuring, "find", lambda texts, **_: measuring.pl.DataFrame({**found, "end": [24, 42]}))
     assert counted(measure("personal_data", [one]), "others") == (2, 2, 2, 1)
 
 
