@@ -44,7 +44,7 @@ class _Entity(NamedTuple):
 def tagged(texts: pl.Series, folder: Path) -> pl.DataFrame:
     """Spans of what the model in `folder` is sure of in folded `texts`.
 
-    Raises RequestError where transformers is not installed, or the folder holds no such model.
+    Raises RequestError where torch or transformers is not installed, or the folder holds no such model.
     """
     found = [
         (row, len(text[: one.start].encode()), len(text[: one.end].encode()), kind, text[one.start : one.end].lower())
@@ -112,10 +112,11 @@ def _joined(tokens: Iterator[tuple[tuple[int, int], float, str]]) -> Iterator[_E
 def _loaded(folder: Path) -> tuple[Any, Any]:
     where = f"{folder} (setting cleaning.ner)"
     try:
+        import torch  # noqa: F401 - transformers alone reads tokenizers, and no model
         from transformers import AutoModelForTokenClassification, AutoTokenizer
     except ModuleNotFoundError as error:
         raise RequestError(
-            "a model is set, but transformers is not installed",
+            "a model is set, but torch and transformers are not installed",
             where=where,
             hint="pip install -r requirements/encoder.txt -c requirements/base.txt, or leave the setting out",
         ) from error

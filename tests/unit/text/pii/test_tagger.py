@@ -18,8 +18,7 @@ MARKS = {"程": 1, "雪": 2, "星": 3, "海": 4, "云": 5, "溪": 6, "镇": 6, "
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of one table from characters to labels, made here: it knows the nine characters of MARKS."""
-    pytest.importorskip("transformers", reason="needs transformers: pip install -r requirements/encoder.txt")
-    import torch
+    torch = pytest.importorskip("torch", reason="needs torch: pip install -r requirements/encoder.txt")
     from transformers import BertConfig, BertForTokenClassification, BertTokenizerFast
 
     folder = tmp_path_factory.mktemp("ner")
@@ -73,8 +72,8 @@ def test_a_text_of_many_windows_is_read_whole_and_a_few_at_a_time(folder, monkey
 
 
 def test_a_folder_without_a_model_is_named_and_where_nothing_can_read_one_what_to_install(tmp_path):
-    readable = importlib.util.find_spec("transformers") is not None
-    expected = "no model for token classification" if readable else "transformers is not installed"
+    readable = importlib.util.find_spec("torch") is not None
+    expected = "no model for token classification" if readable else "torch and transformers are not installed"
     with pytest.raises(RequestError, match=expected) as error:
         tagged(pl.Series(["我"]), tmp_path)
     assert "cleaning.ner" in str(error.value)
