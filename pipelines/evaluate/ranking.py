@@ -105,7 +105,7 @@ def compare_models(rankings: pl.DataFrame, *, draws: int = DRAWS, seed: int = 0)
         items = np.unique([item for item, _ in found], return_inverse=True)[1]
         n_items = int(items.max()) + 1
         counts = np.zeros((n_items, len(_WORTH)))
-        np.add.at(counts, (items, [outcome for _, outcome in found]), 1.0)
+        np.add.at(counts, (items, np.array([outcome for _, outcome in found])), 1.0)
         figures = ratios(counts @ _WORTH[:, None], counts.sum(axis=1, keepdims=True))
         [win_rate] = bootstrap(figures, n_items, draws=draws, seed=seed)
         lines.append((*pair, n_items, *counts.sum(axis=0).astype(int).tolist(), *win_rate))

@@ -51,7 +51,8 @@ def score_verdicts(labels: pl.DataFrame, verdicts: pl.DataFrame, *, draws: int =
         unread = said.count(None)
         place = {label: number for number, label in enumerate(classes)} | {None: len(classes)}
         counts = np.zeros((int(dialogues.max(initial=-1)) + 1, len(classes), len(classes) + 1))
-        np.add.at(counts, (dialogues, [place[one] for one in truth], [place[one] for one in said]), 1.0)
+        rows, columns = (np.array([place[one] for one in given], np.int64) for given in (truth, said))
+        np.add.at(counts, (dialogues, rows, columns), 1.0)
         second = "accuracy" if column == "preference" else "recall_false"
         estimates = bootstrap(_from_confusion(counts, second), len(counts), draws=draws, seed=seed)
         for figure, estimate in zip(("weighted_f1", second), estimates, strict=True):
@@ -114,11 +115,12 @@ def score_encoder(scores: pl.DataFrame, *, draws: int = DRAWS, seed: int = 0) ->
         groups[SAME_TOPIC] = alike, alike
     lines = []
     for kind, (positives, negatives) in groups.items():
-        named = [
+        above, below = (
             frame.select("question_id", score=column)
             for frame, column in ((positives, "positive"), (negatives, "negative"))
-        ]
-        lines.append((kind, len(positives), len(negatives), *_estimate_auc(*named, "question_id", draws, seed)))
+        )
+        estimate = _estimate_auc(above, below, "question_id", draws, seed)
+        lines.append((kind, len(positives), len(negatives), *estimate))
     return pl.DataFrame(lines, schema=AREAS, orient="row")
 
 
