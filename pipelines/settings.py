@@ -274,6 +274,12 @@ class Training(_Section):
     generic_sentences: int = Field(4, ge=1)  # how many make an answer
 
 
+class Review(_Section):
+    """What people decide."""
+
+    only_reviewed: bool = False  # whether a chain that no professional has reviewed stays out of `sft_coe` (E)
+
+
 class Rewards(_Section):
     """Who judges the outputs of a policy, by the alias of a profile, where a run names a provider with models."""
 
@@ -305,6 +311,7 @@ class Settings(BaseSettings):
     release: Release = Release()
     publish: Publish = Publish()
     training: Training = Training()
+    review: Review = Review()
     rewards: Rewards = Rewards()
 
 

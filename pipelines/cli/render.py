@@ -319,6 +319,24 @@ def diversity(figures: pl.DataFrame) -> Table:
     return table
 
 
+def agreement(figures: pl.DataFrame, pace: pl.DataFrame) -> Group:
+    """How far people agree, and how long they take."""
+    from pipelines.review.agreement import present
+
+    shown = present(figures)
+    caption = "95 % intervals, items drawn again; of one person: against the others"
+    table = TextTable(*shown.columns, right=("items", "raters"), caption=caption)
+    for cells in shown.iter_rows():
+        table.add_row(*cells)
+    seconds = TextTable(
+        "annotator", "items", "median seconds", "too fast", right=("items", "median seconds", "too fast")
+    )
+    for row in pace.iter_rows(named=True):
+        median = "" if row["median"] is None else f"{row['median']:.0f}"
+        seconds.add_row(row["annotator"], f"{row['items']:,}", median, f"{len(row['too_fast']):,}")
+    return Group(table, seconds)
+
+
 def spend(rows: list[Spend]) -> Table:
     """What was asked of models, and what it cost."""
     caption = "at risk: calls of which nobody knows whether they were billed"
@@ -372,7 +390,8 @@ def erasure(receipt: Receipt) -> Group:
         table.add_row(lost.place, *(f"{count:,}" for count in (lost.rows, lost.dropped, lost.changed)))
     lines = [
         f"forgotten: {receipt.calls:,} calls of models; cleaned: {receipt.events:,} cells and files of Dagster, "
-        f"{receipt.crawled:,} lines and files of crawls, {receipt.runs:,} files of training"
+        f"{receipt.crawled:,} lines and files of crawls, {receipt.runs:,} files of training, "
+        f"{receipt.reviews:,} files for people"
         f"{'; the near-duplicate index is gone' if receipt.index else ''}"
     ]
     lines += [f"models have learnt from it: remove them, or the whole folder {run}" for run in receipt.learnt]

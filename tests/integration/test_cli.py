@@ -24,7 +24,7 @@ from schemas.tables import TABLES
 
 COMMANDS = [
     "import", "crawl", "refresh", "tables", "tables promote", "show", "diff", "why", "erase", "stats", "doctor", "ui",
-    "calibrate",
+    "calibrate", "review", "review export", "review import", "review agreement",
     "demo", "ledger", "ledger budgets", "ledger close-budget", "ledger give-up-batch", "ledger record", "train",
     "release", "releases", "releases promote", "export", "export folder", "export hub", "export jsonl", "restore",
 ]  # fmt: skip

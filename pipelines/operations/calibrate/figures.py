@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from math import sqrt
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
-from pipelines.operations.paper_tables import kappa
+from pipelines.core import agreement
 
 _Z = 1.959963984540054  # of the normal distribution 95 % lie within so many standard deviations
 
@@ -68,12 +68,8 @@ def mean_kappa(readings: Sequence[Mapping[str, bool]]) -> float | None:
     Returns None where no two readers have read the same posts, or where it is defined of no two.
     """
     names = sorted({name for reading in readings for name in reading})
-    kappas = [
-        kappa([(str(one[first]), str(one[second])) for one in readings if first in one and second in one])
-        for first, second in combinations(names, 2)
-    ]
-    defined = [one for one in kappas if one is not None]
-    return sum(defined) / len(defined) if defined else None
+    ratings = [[int(reading.get(name, agreement.MISSING)) for name in names] for reading in readings]
+    return agreement.mean_kappa(np.array(ratings, np.int64).reshape(len(readings), len(names)))
 
 
 def auc(scores: Sequence[float], positive: Collection[int]) -> float | None:

@@ -16,6 +16,7 @@ from pipelines.operations.erase.documents import AtHost, Lost, Plan, Receipt
 from pipelines.operations.erase.files import (
     add_takedown,
     clean_crawls,
+    erase_from_review,
     erase_from_runs,
     learnt,
     no_crawl,
@@ -100,6 +101,7 @@ def _finish(home: Path, plan: Plan, traces: TextTraces) -> Receipt:
         calls=len(plan.forgotten),
         events=scrub_folder(Home(home).dagster, scrub),
         runs=erase_from_runs(home, row_filter, scrub),
+        reviews=erase_from_review(Home(home).review, scrub),
         learnt=learnt(home, {of_release.place.rpartition("/")[2] for of_release, _ in releases}),
         crawled=clean_crawls(home, row_filter.erased),
         index=had_index,
