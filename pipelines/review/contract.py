@@ -31,7 +31,13 @@ class Turn(_Part):
     text: Text
 
 
-class CoeContent(_Part):
+class _Content(_Part):
+    """What is shown; `suggestion` holds answers that a model suggests, as shown, which the screen marks as such."""
+
+    suggestion: dict[str, Any] | None = None
+
+
+class CoeContent(_Content):
     """E: a question, the human answer to it, and the chain that leads there."""
 
     question: Text
@@ -42,7 +48,7 @@ class CoeContent(_Part):
     L4: Text
 
 
-class CerContent(_Part):
+class CerContent(_Content):
     """C: a dialogue up to the seeker's turn, three steps (closed labels, then the free text), and two replies in the
     order of showing, one of which is the source's.
     """
@@ -52,7 +58,7 @@ class CerContent(_Part):
     replies: list[Text] = Field(min_length=2, max_length=2)
 
 
-class RankContent(_Part):
+class RankContent(_Content):
     """Answers of anonymous models to one question, in the order of showing. Two of them are a comparison."""
 
     question: Text
@@ -60,7 +66,7 @@ class RankContent(_Part):
 
 
 Content = CoeContent | CerContent | RankContent
-CONTENTS: dict[Kind, type[_Part]] = {
+CONTENTS: dict[Kind, type[_Content]] = {
     "coe": CoeContent,
     "cer": CerContent,
     "rank": RankContent,
@@ -87,7 +93,9 @@ class Task(_Part):
     @model_validator(mode="after")
     def _content_is_of_its_kind_and_hash(self) -> Self:
         content = CONTENTS[self.kind].model_validate(self.content)
-        if self.shown != hash_of(self.kind, content.model_dump()):
+        if content.suggestion is not None:
+            ANSWERS[self.kind].model_validate(content.suggestion)
+        if self.shown != hash_of(self.kind, content.model_dump(exclude_none=True)):
             raise ValueError("`shown` is not the hash of `content`")
         return self
 

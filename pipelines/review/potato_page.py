@@ -29,8 +29,9 @@ _WORKING = (
 
 
 def project_of(task: Task) -> str:
-    """The project of a task: its kind, and of a ranking, how many answers there are."""
-    return f"rank-{len(task.content['answers'])}" if task.kind == "rank" else task.kind
+    """The project of a task: its kind, of a ranking how many answers there are, and whether a model suggests any."""
+    name = f"rank-{len(task.content['answers'])}" if task.kind == "rank" else task.kind
+    return f"{name}-suggested" if task.content.get("suggestion") else name
 
 
 def item_id(task: Task) -> str:

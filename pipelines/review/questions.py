@@ -154,6 +154,8 @@ def screen_of(task: Task) -> Screen:
                 questions = tuple(_place(words.places, n, len(answers)) for n in range(1, len(answers) + 1))
         case _:
             raise TypeError(task.kind)
+    if content.suggestion is not None:
+        passages.append(_suggested(content.suggestion, questions))
     edits = (FreeText(f"{EDIT}{field}", ask, field) for field, ask in words.edits.items())
     return Screen(tuple(passages), questions, (*edits, FreeText(COMMENT, words.comment, None)))
 
@@ -199,6 +201,18 @@ def _read(name: str) -> dict[str, Any]:
 
 def _titled(words: Guideline, field: str, text: str) -> Passage:
     return Passage(field, words.passages[field], text)
+
+
+def _suggested(answers: Mapping[str, Any], questions: Iterable[Question]) -> Passage:
+    """What a model suggests, marked as a model's, below all that is to be judged."""
+    words = _read("working")["suggestion"]
+    chosen = {**answers, **{f"place{n}": place for n, place in enumerate(answers.get("places", ()), 1)}}
+    lines = [
+        f"{question.ask}{next(choice.label for choice in question.choices if choice.value == chosen[question.field])}"
+        for question in questions
+    ]
+    lines += [f"{level}：{text}" for level, text in answers.get("edits", {}).items()]
+    return Passage("suggestion", words["title"], "\n".join((words["note"], *lines)))
 
 
 def _place(words: _Places, n: int, many: int) -> Question:

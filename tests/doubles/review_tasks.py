@@ -102,3 +102,9 @@ def hostile(kind: Kind) -> list[Task]:
         "compare": lambda name, text: compare(name, text, [text, text]),
     }[kind]
     return [make(f"hostile-{n}", text) for n, text in enumerate(HOSTILE)]
+
+
+def suggested(task: Task, answers: dict[str, Any]) -> Task:
+    """The task with what a model suggests."""
+    content = {**task.content, "suggestion": answers}
+    return Task.model_validate(task.model_dump() | {"content": content, "shown": hash_of(task.kind, content)})

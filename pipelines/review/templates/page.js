@@ -129,6 +129,11 @@ function build(item) {
     head.append(element("h3", "", passage.title));
     block.append(head, element("div", "text", passage.text));
     if (passage.supporter) block.classList.add("supporter");
+    if (passage.field === "suggestion") {
+      block.classList.add("suggestion");
+      work.append(block);
+      continue;
+    }
     if (passage.aside) {
       context.append(block);
       continue;
