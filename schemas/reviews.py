@@ -6,7 +6,7 @@ from schemas import labels
 from schemas.table import PRIVATE, Table, instant, one_of
 
 REVIEW_KINDS = ("coe", "cer", "rank", "compare")
-ROLES = ("annotator", "adjudicator", "gold")
+ROLES = ("annotator", "adjudicator", "gold", "calibration")
 
 
 class ReviewTasks(Table):
@@ -16,9 +16,14 @@ class ReviewTasks(Table):
     kind = one_of(REVIEW_KINDS, description="what is asked")
     item_id = dy.String(description="the row that is judged: a post, a candidate, a question")
     annotator = dy.String(description="pseudonym of who is asked")
-    role = one_of(ROLES, description="one of two, the third where these differ, or a test item with a known answer")
+    role = one_of(
+        ROLES,
+        description="one of those whose answers count, the third where these differ, or one of whom is asked what is "
+        "known already: to see how they work (gold), or to practise first (calibration)",
+    )
     order = dy.List(dy.Int64(min=0), description="which text of the item stands first, second, … as shown")
     shown = dy.String(description="a hash of what is shown")
+    suggestion = dy.String(nullable=True, description="what a model suggests, which is shown and marked, as JSON")
     item = dy.String(description="a hash of the item, whatever its order: one that was made again is asked again")
     batch = dy.String(description="the export that it went out with")
     made = instant(description="when it went out")
@@ -33,6 +38,7 @@ class CerVotes(Table):
     candidate = dy.Int64(min=1, description="the candidate")
     annotator = dy.String(description="pseudonym of who labelled it")
     role = one_of(ROLES, description="as in `review_tasks`")
+    suggested = dy.Bool(description="a model's suggestion was shown")
     labelled = dy.String(description="a hash of what was labelled, as in `cer_labels`")
     step1 = dy.Bool(description="step 1 is right")
     step2 = dy.Bool(description="step 2 is right")
@@ -50,6 +56,8 @@ class CoeReviews(Table):
     post_id = dy.String(description="the question")
     answer_id = dy.String(description="the human answer that the chain leads to")
     annotator = dy.String(description="pseudonym of who reviewed it")
+    role = one_of(ROLES, description="as in `review_tasks`")
+    suggested = dy.Bool(description="a model's suggestion was shown")
     labelled = dy.String(description="a hash of the chain, its question and its answer")
     verdict = one_of(("accept", "mend", "reject"), description="what becomes of it")
     L1 = dy.String(nullable=True, description="the new text of the level, where it was mended", metadata=PRIVATE)
@@ -68,6 +76,8 @@ class Rankings(Table):
     item_id = dy.String(description="the question")
     kind = one_of(("rank", "compare"), description="all ranked, or the better of two")
     annotator = dy.String(description="pseudonym of the rater")
+    role = one_of(ROLES, description="as in `review_tasks`")
+    suggested = dy.Bool(description="a model's suggestion was shown")
     labelled = dy.String(description="a hash of the question and the answers")
     models = dy.List(dy.String(), min_length=2, description="who answered, in the order of the item")
     places = dy.List(dy.Int64(min=1), min_length=2, description="the place of each; of a tie both have the same")

@@ -242,7 +242,7 @@ def demo() -> None:
     from pipelines.cli import render as display
     from pipelines.cli.tables import list_tables
     from pipelines.operations.sample_votes import write_sample_votes
-    from pipelines.settings import make_author_key
+    from pipelines.settings import author_key, make_author_key
     from pipelines.store.store import Store
     from samples.replica import Replica
 
@@ -254,7 +254,11 @@ def demo() -> None:
         crawl_window(folder, "replica", min(days), max(days), base_url=replica.url, delays=False)
     _import(folder, "mapped", samples / "dialogues.jsonl", "sample", samples / "dialogues.toml")
     _refresh(folder, [], "written")
-    for version in write_sample_votes(Store(Home(folder).data), load(folder)):  # invented; on candidates made before
+    key = author_key(folder)
+    assert key is not None
+    for version in write_sample_votes(
+        Store(Home(folder).data), load(folder), key
+    ):  # invented; on candidates made before
         terminal.line(display.made(version))
     _refresh(folder, [], "written")
     list_tables(folder)

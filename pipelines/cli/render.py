@@ -319,8 +319,8 @@ def diversity(figures: pl.DataFrame) -> Table:
     return table
 
 
-def agreement(figures: pl.DataFrame, pace: pl.DataFrame) -> Group:
-    """How far people agree, and how long they take."""
+def agreement(figures: pl.DataFrame, work: pl.DataFrame) -> Group:
+    """How far people agree, how they answer what is known, and how long they take."""
     from pipelines.review.agreement import present
 
     shown = present(figures)
@@ -328,13 +328,13 @@ def agreement(figures: pl.DataFrame, pace: pl.DataFrame) -> Group:
     table = TextTable(*shown.columns, right=("items", "raters"), caption=caption)
     for cells in shown.iter_rows():
         table.add_row(*cells)
-    seconds = TextTable(
-        "annotator", "items", "median seconds", "too fast", right=("items", "median seconds", "too fast")
-    )
-    for row in pace.iter_rows(named=True):
+    counts = ("items", "median seconds", "too fast", "known items right")
+    of_people = TextTable("annotator", *counts, right=counts)
+    for row in work.iter_rows(named=True):
         median = "" if row["median"] is None else f"{row['median']:.0f}"
-        seconds.add_row(row["annotator"], f"{row['items']:,}", median, f"{len(row['too_fast']):,}")
-    return Group(table, seconds)
+        right = "" if row["known"] is None else f"{row['right']:.0%} of {row['known']}"
+        of_people.add_row(row["annotator"], f"{row['items']:,}", median, f"{len(row['too_fast']):,}", right)
+    return Group(table, of_people)
 
 
 def spend(rows: list[Spend]) -> Table:

@@ -2,10 +2,9 @@
 
 import polars as pl
 
+from pipelines.review.consensus import KEY
 from pipelines.review.items import REVIEWED_CHAINS
 from pipelines.store.store import Store
-
-_KEY = ["dialogue_id", "round", "candidate"]
 
 
 def waits_for_people(store: Store) -> dict[str, str]:
@@ -28,11 +27,11 @@ def _unlabelled(store: Store) -> int:
     """Candidates without a label that people have not given up, either."""
     if not store.current("cer_candidates"):
         return 0
-    candidates = store.read("cer_candidates").select(_KEY)
+    candidates = store.read("cer_candidates").select(KEY)
     if store.current("cer_labels"):
-        item_id = pl.format("{}#{}/{}", *_KEY)
+        item_id = pl.format("{}#{}/{}", *KEY)
         undecided = store.read_dropped("cer_labels").filter(reason="no_two_agree")
-        left = candidates.join(store.read("cer_labels"), on=_KEY, how="anti").with_columns(row_id=item_id)
+        left = candidates.join(store.read("cer_labels"), on=KEY, how="anti").with_columns(row_id=item_id)
         candidates = left.join(undecided, on="row_id", how="anti")
     return int(candidates.select(pl.len()).collect().item())
 

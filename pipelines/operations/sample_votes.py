@@ -18,8 +18,10 @@ from pipelines.errors import UnreadableFile
 from pipelines.llm.providers.written import FOLDER, WRITTEN
 from pipelines.operations.review.importing import write_consensus
 from pipelines.operations.review.judged import TABLE, candidate_hash
+from pipelines.review.assigning import Assigned
+from pipelines.review.consensus import KEY
 from pipelines.review.items import Item, cer_items
-from pipelines.review.tasks import order_of, task_of, task_row
+from pipelines.review.tasks import task_row
 from pipelines.settings import Settings
 from pipelines.store.store import Store, Version
 from schemas.ids import candidate_id
@@ -30,7 +32,6 @@ from schemas.table import Table
 VOTES = FOLDER / "cer_votes.jsonl"
 BATCH = "samples"
 _PERSON = "^invented-[0-9]+$"
-_KEY = ("dialogue_id", "round", "candidate")
 _MADE = dt.datetime(2026, 11, 1, tzinfo=dt.UTC)
 
 
@@ -52,9 +53,9 @@ class InventedVote(BaseModel):
     why: str | None = None
 
 
-def write_sample_votes(store: Store, settings: Settings, path: Path = VOTES) -> list[Version]:
+def write_sample_votes(store: Store, settings: Settings, key: bytes, path: Path = VOTES) -> list[Version]:
     """Put the invented votes, and the tasks that they answer, into the tables, in the place of earlier invented ones,
-    and what the votes agree on into `cer_labels`. What people have labelled is left to them.
+    and what the votes agree on into `cer_labels`. What people have labelled is left to them. `key`: the author key.
 
     Returns the versions of `review_tasks`, `cer_votes` and `cer_labels`. Raises UnreadableFile, and NoVersion before
     there are candidates.
@@ -62,9 +63,9 @@ def write_sample_votes(store: Store, settings: Settings, path: Path = VOTES) -> 
     candidates, turns, splits = (store.read(name).collect() for name in ("cer_candidates", "sampled_turns", "splits"))
     items = {item.item_id: item for item in cer_items(candidates, turns, splits, candidate_hash)[0]}
     by_people = _by_people(store, "cer_votes", CerVotes)
-    theirs = {candidate_id(*key) for key in by_people.select(_KEY).iter_rows()}
+    theirs = {candidate_id(*key) for key in by_people.select(KEY).iter_rows()}
     ours = {name: item for name, item in items.items() if name not in theirs}
-    tasks, votes = sample_votes(candidates, ours, settings, read_votes(path))
+    tasks, votes = sample_votes(candidates, ours, settings, key, read_votes(path))
     written = [
         store.write(TABLE, pl.concat([_by_people(store, TABLE, ReviewTasks), tasks])),
         store.write("cer_votes", pl.concat([by_people, votes])),
@@ -79,14 +80,14 @@ def _by_people(store: Store, name: str, table: type[Table]) -> pl.DataFrame:
 
 
 def sample_votes(
-    candidates: pl.DataFrame, items: dict[str, Item], settings: Settings, votes: Iterable[InventedVote]
+    candidates: pl.DataFrame, items: dict[str, Item], settings: Settings, key: bytes, votes: Iterable[InventedVote]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Rows of `review_tasks` and of `cer_votes`, each with the hash of its candidate as it stands.
 
     A vote is left out where there is no candidate among `items`, or one by another provider.
     """
     aliases = settings.annotate.cer
-    written = {candidate_id(*row) for row in candidates.filter(provider=WRITTEN).select(_KEY).iter_rows()}
+    written = {candidate_id(*row) for row in candidates.filter(provider=WRITTEN).select(KEY).iter_rows()}
     tasks: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
     for vote in votes:
@@ -95,10 +96,10 @@ def sample_votes(
         if item_id not in written or item_id not in items:
             continue
         item = items[item_id]
-        task = task_of(item, vote.annotator, order_of(item, vote.annotator, settings.seed))
-        tasks.append(task_row(task, item, vote.role, BATCH, _MADE))
-        known = {"task_id": task.task_id, "candidate": number, "labelled": item.hash, "comment": vote.why, "at": None}
-        rows.append(vote.model_dump(exclude={"alias", "why"}) | known)
+        task = task_row(item, Assigned(item_id, vote.annotator, vote.role), key, BATCH, _MADE)
+        tasks.append(task)
+        known = {"task_id": task["task_id"], "candidate": number, "labelled": item.hash, "suggested": False}
+        rows.append(vote.model_dump(exclude={"alias", "why"}) | known | {"comment": vote.why, "at": None})
     frames = ((ReviewTasks, tasks), (CerVotes, rows))
     of_tasks, of_votes = (table.validate(pl.DataFrame(one, schema=table.polars_schema())) for table, one in frames)
     return of_tasks, of_votes

@@ -1,7 +1,7 @@
 """How far people agree, by question and by person: the figures of `pipelines.core.agreement` over votes.
 
-What counts is what people say independently: no vote on a gold item, and none of an adjudicator, who is asked only
-where two differ.
+What counts is what people say independently: no label of an item with a known answer, none beside a model's
+suggestion, and none of an adjudicator, who is asked only where two differ.
 """
 
 from collections.abc import Callable, Iterator
@@ -57,7 +57,8 @@ def measure_agreement(kind: str, rows: pl.DataFrame, *, draws: int = DRAWS, seed
     if kind not in _KINDS:
         raise UnknownName("kind of review", kind, _KINDS)
     ratings, questions = _KINDS[kind]
-    given = list(ratings(rows.filter(kind=kind) if "kind" in rows.columns else rows))
+    independent = rows.filter(pl.col("role") == "annotator", ~pl.col("suggested"))
+    given = list(ratings(independent.filter(kind=kind) if "kind" in rows.columns else independent))
     lines = []
     for question, n_labels in questions.items():
         of_question = [one for one in given if one.question == question]
@@ -121,7 +122,7 @@ def _table(ratings: list[Rating], people: list[str]) -> tuple[NDArray[np.int64],
 
 
 def _of_votes(votes: pl.DataFrame) -> Iterator[Rating]:
-    for vote in votes.filter(role="annotator").iter_rows(named=True):
+    for vote in votes.iter_rows(named=True):
         item = f"{candidate_id(vote['dialogue_id'], vote['round'], vote['candidate'])} {vote['labelled']}"
         for step in STEPS:
             yield Rating(step, item, item, vote["annotator"], int(vote[step]))

@@ -1,32 +1,60 @@
 """How each person works: what they say of items with a known answer, and how long they take. Figures, by pseudonym."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import polars as pl
 
-from pipelines.review.consensus import QUESTIONS
+from pipelines.review.assigning import COUNTING
+from pipelines.review.consensus import KEY, QUESTIONS
+from pipelines.review.contract import Kind
+from pipelines.review.importing import PLACES
+from schemas.dropped import Row
+from schemas.ids import candidate_id
 
 FAST = 2.0  # seconds: nobody reads a dialogue, three steps and two replies in less
-_KEY = ["dialogue_id", "round", "candidate"]
 
 
-def gold_accuracy(votes: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """How often each person gives the known answer of gold items.
+def right_on_known(kind: Kind, labels: pl.DataFrame, known: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
+    """How often each person gives the known answer: all that is asked of the item is right, comments and edits aside.
 
     Args:
-        votes: Rows of `cer_votes`; those of the role `gold` count.
-        answers: The known ones: `dialogue_id`, `round`, `candidate`, and the columns of QUESTIONS.
+        kind: What was labelled; `labels`: rows of its table, of which those of gold and calibration items count.
+        known: The right answers, by item (`pipelines.review.answers.Known`).
 
-    Returns a row for each person with such votes, by pseudonym: `annotator`, `items`, for each question the share of
-    right answers, and `all`, the share of items on which every answer is right.
+    Returns a row for each person with such labels, by pseudonym: `annotator`, `items`, and `right`, the share of them.
     """
-    gold = votes.filter(role="gold").join(answers.select(*_KEY, *QUESTIONS), on=_KEY, how="inner", suffix="_known")
-    right = [(pl.col(question) == pl.col(f"{question}_known")).alias(question) for question in QUESTIONS]
+    rows = [
+        (row["annotator"], _is_right(kind, row, known[item_id]))
+        for row in labels.filter(~pl.col("role").is_in(COUNTING)).iter_rows(named=True)
+        if (item_id := _item_id(kind, row)) in known
+    ]
+    frame = pl.DataFrame(rows, schema={"annotator": pl.String, "right": pl.Boolean}, orient="row")
     return (
-        gold.select("annotator", *right)
-        .with_columns(all=pl.all_horizontal(QUESTIONS))
-        .group_by("annotator")
-        .agg(pl.len().cast(pl.Int64).alias("items"), pl.col(*QUESTIONS, "all").mean())
+        frame.group_by("annotator")
+        .agg(pl.len().cast(pl.Int64).alias("items"), pl.col("right").mean())
         .sort("annotator")
     )
+
+
+def _item_id(kind: Kind, row: Row) -> str:
+    match kind:
+        case "coe":
+            return str(row["post_id"])
+        case "cer":
+            return candidate_id(*(row[name] for name in KEY))
+    return str(row["item_id"])
+
+
+def _is_right(kind: Kind, row: Row, answers: Mapping[str, Any]) -> bool:
+    match kind:
+        case "coe":
+            return bool(row["verdict"] == answers["verdict"])
+        case "cer":
+            return all(row[question] == answers[question] for question in QUESTIONS)
+        case "rank":
+            return bool(row["places"] == answers["places"])
+    return bool(row["places"] == PLACES[answers["preference"]])
 
 
 def pace(votes: pl.DataFrame, fast: float = FAST) -> pl.DataFrame:

@@ -11,12 +11,14 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
+from pipelines.review.assigning import COUNTING, VOTES
 from schemas.annotations import CerLabels
 from schemas.dropped import Lost, Row
 from schemas.ids import candidate_id
 
 STEPS = ("step1", "step2", "step3")
 QUESTIONS = (*STEPS, "preference")
+KEY = ("dialogue_id", "round", "candidate")
 
 
 class Waiting(NamedTuple):
@@ -44,7 +46,7 @@ def consensus(votes: pl.DataFrame, current: Mapping[str, str] | None = None) -> 
     """The consensus of each candidate.
 
     Args:
-        votes: Rows of `cer_votes`. Those on gold items do not count.
+        votes: Rows of `cer_votes`. Those on items with a known answer do not count.
         current: The hash of each candidate (`schemas.ids.candidate_id`) as it stands: votes on another version do not
             count. By default there is one version of each.
 
@@ -52,41 +54,41 @@ def consensus(votes: pl.DataFrame, current: Mapping[str, str] | None = None) -> 
     without `current`, where there are two versions of a candidate: an import lets none of this in.
     """
     of_candidate: defaultdict[tuple[str, int, int], list[Row]] = defaultdict(list)
-    for vote in votes.sort("dialogue_id", "round", "candidate", "annotator").iter_rows(named=True):
-        if vote["role"] != "gold":
-            of_candidate[vote["dialogue_id"], vote["round"], vote["candidate"]].append(vote)
+    counting = votes.filter(pl.col("role").is_in(COUNTING))
+    for vote in counting.sort(*KEY, "annotator").iter_rows(named=True):
+        of_candidate[vote["dialogue_id"], vote["round"], vote["candidate"]].append(vote)
     labels: list[Row] = []
     lost: list[Lost] = []
     waiting: list[Waiting] = []
     for key, given in of_candidate.items():
         item_id = candidate_id(*key)
-        counting = [vote for vote in given if current is None or vote["labelled"] == current.get(item_id)]
-        if current is not None and not counting:
+        current_votes = [vote for vote in given if current is None or vote["labelled"] == current.get(item_id)]
+        if current is not None and not current_votes:
             lost.append(Lost("label", item_id, "candidate_changed" if item_id in current else "no_candidate"))
             continue
-        result = _decide(item_id, counting)
+        result = _decide(item_id, current_votes)
         if isinstance(result, Waiting):
             waiting.append(result)
         elif isinstance(result, Lost):
             lost.append(result)
         else:
-            labels.append(dict(zip(("dialogue_id", "round", "candidate"), key, strict=True)) | result)
+            labels.append(dict(zip(KEY, key, strict=True)) | result)
     frame = pl.DataFrame(labels, schema=CerLabels.polars_schema())
     return Consensus(CerLabels.validate(frame), lost, waiting)
 
 
 def _decide(item_id: str, votes: Sequence[Row]) -> Row | Lost | Waiting:
     """The label that the votes on one version of a candidate give, or what hinders it."""
-    of_role = {role: [vote for vote in votes if vote["role"] == role] for role in ("annotator", "adjudicator")}
+    of_role = {role: [vote for vote in votes if vote["role"] == role] for role in COUNTING}
     two, thirds = of_role["annotator"], of_role["adjudicator"]
     voters = tuple(vote["annotator"] for vote in (*two, *thirds))
-    if len(set(voters)) < len(voters) or len(two) > 2 or len(thirds) > 1:
+    if len(set(voters)) < len(voters) or len(two) > VOTES or len(thirds) > 1:
         raise ValueError(
             f"{item_id} has {len(two)} votes and {len(thirds)} of adjudicators, of {len(set(voters))} people"
         )
     if len({vote["labelled"] for vote in votes}) > 1:
         raise ValueError(f"two versions of {item_id} were labelled")
-    if len(two) < 2:
+    if len(two) < VOTES:
         return Waiting(item_id, "second", voters)
     if all(two[0][question] == two[1][question] for question in QUESTIONS):
         return _label(two, "agreed")

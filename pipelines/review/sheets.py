@@ -7,7 +7,8 @@ say of each row which task it is of, the hash of what is shown, and which text o
 import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from pipelines.core.files import write_whole
 from pipelines.core.workbooks import DAMAGED, Cell, Workbook, hint_for
@@ -15,25 +16,17 @@ from pipelines.errors import UnreadableFile
 from pipelines.review import sheet_looks as looks
 from pipelines.review.contract import Label, Task
 from pipelines.review.questions import COMMENT, EDIT, Question, Screen, answers_of, batch_of, headings_of, screen_of
-
-Reason = Literal[
-    "layout", "unknown_task", "other_version", "formula", "edited_source", "undefined_choice", "no_text", "missing",
-    "contradiction",
-]  # fmt: skip
+from pipelines.review.refusals import Refusal, RefusedError
 
 _MAX_UNPACKED = 256 << 20  # bytes
 _NO_CELL = Cell(None, is_formula=False)
 
 
-class Refusal(NamedTuple):
-    """Why something of a sheet is refused, and in which row. `task_id` is empty where it belongs to no task; `detail`
-    has no words of a person.
-    """
+class Answered(NamedTuple):
+    """A label, and the first row of its task."""
 
     row: int
-    task_id: str
-    reason: Reason
-    detail: str
+    label: Label
 
 
 class _Place(NamedTuple):
@@ -51,13 +44,7 @@ class _Block:
         self.shown: list[_Place] = []
         self.texts: dict[str, _Place] = {}
         self.given: dict[str, _Place] = {}
-        self.faults: list[tuple[int, Reason, str]] = []
-
-
-class _Refused(Exception):
-    def __init__(self, row: int, reason: Reason, detail: str) -> None:
-        super().__init__(row, reason, detail)
-        self.row, self.reason, self.detail = row, reason, detail
+        self.faults: list[RefusedError] = []
 
 
 def write_sheet(tasks: Iterable[Task], path: Path, calibration: Iterable[Task] = ()) -> None:
@@ -80,22 +67,43 @@ def write_sheet(tasks: Iterable[Task], path: Path, calibration: Iterable[Task] =
     write_whole(path, file.getvalue())
 
 
-def read_sheet(path: Path, tasks: Iterable[Task]) -> tuple[list[Label], list[Refusal]]:
+def read_sheet(
+    path: Path, tasks: Iterable[Task], gone: Mapping[str, bool] = MappingProxyType({})
+) -> tuple[list[Answered], list[Refusal]]:
     """The labels of a sheet that was filled in, and what is refused of it: at most once a task, with the row. A task
     of which nothing is answered is in neither: it waits.
 
-    `tasks` are those that went out; others may be among them. Raises UnreadableFile for what is no spreadsheet.
+    Args:
+        path: The sheet.
+        tasks: Those that went out and can be shown today; others may be among them.
+        gone: Those that cannot, and whether each has a label already: then the sheet adds nothing to it.
+
+    Raises UnreadableFile for what is no spreadsheet.
     """
     known = {task.task_id: task for task in tasks}
-    labels = []
+    labels: list[Answered] = []
     blocks, refusals = _read_blocks(path)
     for task_id, block in blocks.items():
         try:
-            if label := _read_label(block, known.get(task_id)):
-                labels.append(label)
-        except _Refused as refused:
-            refusals.append(Refusal(refused.row, task_id, refused.reason, refused.detail))
-    return labels, sorted(refusals)
+            task = known.get(task_id)
+            if task is None:
+                _require_nothing(block, gone.get(task_id))
+            elif label := _read_label(block, task):
+                labels.append(Answered(block.row, label))
+        except RefusedError as refused:
+            named = task_id if task_id in known or task_id in gone else None
+            refusals.append(Refusal(str(path), refused.line or block.row, named, refused.reason, refused.detail))
+    return labels, sorted(refusals, key=lambda one: one.line)
+
+
+def _require_nothing(block: _Block, answered: bool | None) -> None:
+    """Raises RefusedError for answers to a task that cannot be shown; `answered`: whether it has a label, None for one
+    that never went out.
+    """
+    if answered is None:
+        raise RefusedError("unknown_task")
+    if not answered and not all(_is_blank(place.cell) for place in block.given.values()):
+        raise RefusedError("item_changed")
 
 
 def _read_blocks(path: Path) -> tuple[dict[str, _Block], list[Refusal]]:
@@ -112,13 +120,13 @@ def _read_blocks(path: Path) -> tuple[dict[str, _Block], list[Refusal]]:
         number, header = next(rows, (1, {}))
         if tuple(header.get(at, _NO_CELL).value or "" for at in range(1, len(looks.HEADER) + 1)) != looks.HEADER:
             detail = f"not the columns of a sheet that went out; they stand in the first row of {looks.TASKS!r}"
-            return {}, [Refusal(number, "", "layout", detail)]
+            return {}, [Refusal(str(path), number, None, "layout", detail)]
         for number, cells in rows:
             task_id = cells.get(looks.TASK_ID, _NO_CELL).value
             if isinstance(task_id, str):
                 _add_row(blocks.setdefault(task_id, _Block(number)), number, cells)
             elif any(cell.is_formula for cell in cells.values()):
-                refusals.append(Refusal(number, "", "formula", "a formula stands where nothing is to be written"))
+                refusals.append(Refusal(str(path), number, None, "formula", "where nothing is to be written"))
     except DAMAGED as error:
         raise UnreadableFile("the file is no spreadsheet, or is damaged", where=path, hint=hint_for(data)) from error
     return blocks, refusals
@@ -126,26 +134,24 @@ def _read_blocks(path: Path) -> tuple[dict[str, _Block], list[Refusal]]:
 
 def _add_row(block: _Block, row: int, cells: Mapping[int, Cell]) -> None:
     if any(cell.is_formula for cell in cells.values()):
-        block.faults.append((row, "formula", "a cell holds a formula; write the text itself"))
+        block.faults.append(RefusedError("formula", "write the text itself", row))
     block.shown.append(_Place(row, cells.get(looks.SHOWN, _NO_CELL)))
     pairs = ((looks.READS, looks.TEXT, block.texts), (looks.ASKS, looks.ANSWER, block.given))
     for named, holds, places in pairs:
         field = cells.get(named, _NO_CELL).value
         if field is not None:
             if field in places:
-                block.faults.append((row, "layout", "a row stands there twice"))
+                block.faults.append(RefusedError("layout", "a row stands there twice", row))
             places[field] = _Place(row, cells.get(holds, _NO_CELL))
 
 
-def _read_label(block: _Block, task: Task | None) -> Label | None:
-    """The label of a block; None where nothing is answered. Raises _Refused."""
-    if task is None:
-        raise _Refused(block.row, "unknown_task", "no such task went out")
+def _read_label(block: _Block, task: Task) -> Label | None:
+    """The label of a block; None where nothing is answered. Raises RefusedError."""
     for fault in block.faults[:1]:
-        raise _Refused(*fault)
+        raise fault
     for row, cell in block.shown:
         if cell.value != task.shown:
-            raise _Refused(row, "other_version", "what was shown is another version of the text")
+            raise RefusedError("another_text", line=row)
     screen = screen_of(task)
     _require_texts(block, screen)
     originals = {f"{EDIT}{passage.field}": passage.text for passage in screen.passages}
@@ -155,7 +161,7 @@ def _read_label(block: _Block, task: Task | None) -> Label | None:
     if len(missing) == len(given) and not any(written.values()):
         return None
     if missing:
-        raise _Refused(missing[0], "missing", f"{len(missing)} of {len(given)} questions have no answer")
+        raise RefusedError("missing_answer", f"{len(missing)} of {len(given)} questions have no answer", missing[0])
     chosen = {question.field: _chosen(given[question.field], question) for question in screen.questions}
     _require_sense(task, screen, block, chosen, written)
     answers = answers_of(task.kind, chosen, written)
@@ -165,28 +171,30 @@ def _read_label(block: _Block, task: Task | None) -> Label | None:
 def _require_texts(block: _Block, screen: Screen) -> None:
     asked = {question.field for question in screen.questions} | {text.field for text in screen.texts}
     if block.texts.keys() != {passage.field for passage in screen.passages} or block.given.keys() != asked:
-        raise _Refused(block.row, "layout", "rows of the task are missing, or are not its own")
+        raise RefusedError("layout", "rows of the task are missing, or are not its own")
     for passage in screen.passages:
         row, cell = block.texts[passage.field]
         if not isinstance(cell.value, str) or _lines(cell.value) != _lines(passage.text):
-            raise _Refused(row, "edited_source", "a text that was to be read is not what went out")
+            raise RefusedError("edited_source", line=row)
 
 
 def _require_sense(
     task: Task, screen: Screen, block: _Block, chosen: Mapping[str, Any], written: Mapping[str, str]
 ) -> None:
-    """Raises _Refused where answers that are allowed one by one do not go together."""
+    """Raises RefusedError where answers that are allowed one by one do not go together."""
     if task.kind == "coe":
         edits = [field for field, text in written.items() if field != COMMENT and text]
+        verdict = block.given["verdict"].row
         if chosen["verdict"] == "mend" and not edits:
-            raise _Refused(block.given["verdict"].row, "missing", "to be mended, and no level has a new text")
+            raise RefusedError("missing_answer", "to be mended, and no level has a new text", verdict)
         if chosen["verdict"] != "mend" and edits:
-            raise _Refused(block.given[edits[0]].row, "contradiction", "a new text of a level that is not to be mended")
+            row = block.given[edits[0]].row
+            raise RefusedError("contradiction", "a new text, and nothing is to be mended", row)
     if task.kind == "rank":
         taken: set[int] = set()
         for question in screen.questions:
             if chosen[question.field] in taken:
-                raise _Refused(block.given[question.field].row, "contradiction", "a place that is given twice")
+                raise RefusedError("contradiction", "a place that is given twice", block.given[question.field].row)
             taken.add(chosen[question.field])
 
 
@@ -195,14 +203,14 @@ def _chosen(place: _Place, question: Question) -> Any:
     for choice in question.choices:
         if choice.label == name:
             return choice.value
-    raise _Refused(place.row, "undefined_choice", "the answer is none of the list")
+    raise RefusedError("undefined_choice", line=place.row)
 
 
 def _written(place: _Place, original: str) -> str:
     """What was written into a cell; nothing where it is what stood beside it."""
     value = "" if _is_blank(place.cell) else place.cell.value
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise _Refused(place.row, "no_text", "the cell holds a date, a truth value or an error; write it as a text")
+        raise RefusedError("no_text", "a date, a truth value or an error; write it as a text", place.row)
     return "" if _lines(str(value)) == _lines(original) else str(value)
 
 

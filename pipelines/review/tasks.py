@@ -1,71 +1,59 @@
 """Tasks: an item as one person is to see it, and the rows of `review_tasks` that say what was shown to whom.
 
-Who is asked about a candidate is decided elsewhere (`pipelines.review.assigning`). The order of showing is drawn by
-seed, item and person, so that neither another item nor another person moves it.
+Who is asked about a candidate is decided elsewhere (`pipelines.review.assigning`). The order of showing and the id of a
+task are drawn by the home's author key: nothing that goes out lets anybody work out which text is whose.
 """
 
 import datetime as dt
-from collections.abc import Collection, Iterable, Sequence
+import json
+from collections.abc import Mapping
 from typing import Any
 
-from pipelines.review.assigning import Assigned, Role
+from pipelines.review.answers import Suggestion, as_shown
+from pipelines.review.assigning import Assigned
 from pipelines.review.contract import Task, hash_of
 from pipelines.review.items import Item
-from schemas.ids import digest, unit_interval
+from schemas.dropped import Row
+from schemas.ids import keyed_digest
 
 
-def order_of(item: Item, annotator: str, seed: int) -> list[int]:
+def order_of(item: Item, annotator: str, key: bytes) -> list[int]:
     """The order in which somebody sees the shuffled texts of an item: every order is as likely."""
-    parts = (seed, "order", item.kind, item.item_id, annotator)
-    return sorted(range(item.n_shuffled), key=lambda place: unit_interval(*parts, place))
+    parts = ("order", item.kind, item.item_id, annotator)
+    return sorted(range(item.n_shuffled), key=lambda place: keyed_digest(key, *parts, str(place)))
 
 
-def task_id(item: Item, annotator: str) -> str:
-    """The id of a task: it follows from item, hash and person, and tells nothing of them."""
-    return f"{item.kind}-" + digest("\x1f".join((item.kind, item.item_id, item.hash, annotator)))
+def task_id(item: Item, annotator: str, key: bytes) -> str:
+    """The id of a task: another version of the item, or another person, has another. It tells nothing of them."""
+    return f"{item.kind}-" + keyed_digest(key, "task", item.kind, item.item_id, item.hash, annotator)[:16]
 
 
-def task_of(item: Item, annotator: str, order: Sequence[int]) -> Task:
-    """An item as somebody is to see it. Raises ValidationError for an item with an empty text."""
-    content = item.shown(order)
-    return Task(
-        kind=item.kind,
-        task_id=task_id(item, annotator),
-        item_id=item.item_id,
-        annotator=annotator,
-        order=list(order),
-        shown=hash_of(item.kind, content),
-        content=content,
-    )
+def task_row(
+    item: Item, assigned: Assigned, key: bytes, batch: str, made: dt.datetime, suggestion: Suggestion | None = None
+) -> Row:
+    """The row of `review_tasks` of an item for one person."""
+    row = {
+        "task_id": task_id(item, assigned.annotator, key),
+        "kind": item.kind,
+        **assigned._asdict(),
+        "order": order_of(item, assigned.annotator, key),
+        "suggestion": suggestion.model_dump_json() if suggestion else None,
+        "item": item.hash,
+        "batch": batch,
+        "made": made,
+    }
+    return {**row, "shown": hash_of(item.kind, _content(row, item))}
 
 
-def task_row(task: Task, item: Item, role: Role, batch: str, made: dt.datetime) -> dict[str, Any]:
-    """The row of `review_tasks` of a task."""
-    of_task = task.model_dump(include={"kind", "task_id", "item_id", "annotator", "order", "shown"})
-    return of_task | {"role": role, "item": item.hash, "batch": batch, "made": made}
+def task_of(row: Mapping[str, Any], item: Item) -> Task:
+    """A task that went out, of its row and its item. Raises ValidationError for an item with an empty text."""
+    known = {name: row[name] for name in ("task_id", "kind", "item_id", "annotator", "order", "shown")}
+    return Task(**known, content=_content(row, item))
 
 
-def assign_one(
-    item_ids: Iterable[str], people: Sequence[str], *, seed: int = 0, earlier: Collection[Assigned] = ()
-) -> list[Assigned]:
-    """Gives each item to one person (E: a professional reviews each chain), everybody as many as anybody else but for
-    one. Returns what is new.
-    """
-    done = {one.item_id for one in earlier}
-    new = [item_id for item_id in item_ids if item_id not in done]
-    by_lot = sorted(people, key=lambda person: unit_interval(seed, "who", person))
-    return [Assigned(item_id, by_lot[place % len(by_lot)]) for place, item_id in enumerate(new)]
-
-
-def assign_all(
-    item_ids: Iterable[str], people: Sequence[str], *, seed: int = 0, earlier: Collection[Assigned] = ()
-) -> list[Assigned]:
-    """Gives each item to everybody, in an order of their own (M, E: every rater ranks all). Returns what is new."""
-    done = {(one.item_id, one.annotator) for one in earlier}
-    ids = list(item_ids)
-    return [
-        Assigned(item_id, person)
-        for person in people
-        for item_id in sorted(ids, key=lambda one: unit_interval(seed, "shown", person, one))
-        if (item_id, person) not in done
-    ]
+def _content(row: Mapping[str, Any], item: Item) -> dict[str, Any]:
+    content = item.shown(row["order"])
+    if row["suggestion"] is None:
+        return content
+    answers = json.loads(row["suggestion"])["answers"]
+    return {**content, "suggestion": as_shown(item.kind, answers, row["order"])}

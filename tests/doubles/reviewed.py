@@ -8,12 +8,14 @@ from typing import Any
 
 import polars as pl
 
+from pipelines.review.answers import Suggestion
 from pipelines.review.assigning import Assigned
 from pipelines.review.contract import Task
 from pipelines.review.items import Item
-from pipelines.review.tasks import order_of, task_of, task_row
+from pipelines.review.tasks import task_of, task_row
 from schemas.reviews import ReviewTasks
 
+KEY = b"a key of sixteen"
 WHEN = dt.datetime(2026, 11, 1, 8, 0, tzinfo=dt.UTC)
 CHAIN = {"question": "我睡不着", "answer": "抱抱你。", "L1": "累", "L2": "怪自己", "L3": "想被听见", "L4": "先听"}
 CER = {
@@ -36,12 +38,13 @@ def rank_item(kind: Any = "rank", *models: str) -> Item:
     return Item(kind, "q1", "h", {"question": "我睡不着", "answers": [f"{one} 说" for one in named]}, named)
 
 
-def tasks_of(items: Sequence[Item], *assigned: Assigned, seed: int = 0) -> tuple[list[Task], pl.DataFrame]:
+def tasks_of(
+    items: Sequence[Item], *assigned: Assigned, suggestion: Suggestion | None = None
+) -> tuple[list[Task], pl.DataFrame]:
     """Tasks in the order of `assigned`, and their rows."""
     by_id = {item.item_id: item for item in items}
-    pairs = [(one, by_id[one.item_id]) for one in assigned]
-    tasks = [task_of(item, one.annotator, order_of(item, one.annotator, seed)) for one, item in pairs]
-    rows = [task_row(task, item, one.role, "b", WHEN) for task, (one, item) in zip(tasks, pairs, strict=True)]
+    rows = [task_row(by_id[one.item_id], one, KEY, "b", WHEN, suggestion) for one in assigned]
+    tasks = [task_of(row, by_id[row["item_id"]]) for row in rows]
     return tasks, ReviewTasks.validate(pl.DataFrame(rows, schema=ReviewTasks.polars_schema()))
 
 

@@ -12,7 +12,7 @@ def vote(said: str, number: int = 1, role: str = "annotator", **more: Any) -> di
     """One vote on candidate 1 of round 1 of the dialogue `s:number`."""
     annotator, steps, preference = said.split()
     known = {"dialogue_id": f"s:{number}", "round": 1, "candidate": 1, "annotator": annotator, "labelled": "v1"}
-    known |= {"role": role, "preference": preference, "task_id": f"s:{number}#1/1 {annotator}"}
+    known |= {"role": role, "suggested": False, "preference": preference, "task_id": f"s:{number}#1/1 {annotator}"}
     known |= {f"step{place}": letter == "T" for place, letter in enumerate(steps, 1)}
     return row_of(CerVotes, **known | more)
 

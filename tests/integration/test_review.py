@@ -16,7 +16,7 @@ from pipelines.cli import app
 from pipelines.errors import LabelsRefused, NoVersion, RequestError, UnknownName, UnreadableFile
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import MAKERS
-from pipelines.operations.review.exporting import Exported, export, sent_tasks, task_file
+from pipelines.operations.review.exporting import Exported, Wish, export, sent_tasks, task_file
 from pipelines.operations.review.importing import import_labels
 from pipelines.operations.review.people import enrol, people, people_file
 from pipelines.operations.review.team import pull, push
@@ -44,7 +44,8 @@ def home(store: Store) -> Path:
 
 
 def send(home: Path, kind: str = "cer", names: list[str] = NAMES, **more) -> Exported:
-    return export(home, SETTINGS, kind, names, **more)
+    out = more.pop("out", None)
+    return export(home, SETTINGS, kind, names, Wish(**more), out)
 
 
 def tasks_of(exported: Exported) -> Iterator[list]:
@@ -349,7 +350,7 @@ def gongqing(home, monkeypatch):
 
 
 def test_the_commands_take_tasks_out_and_labels_in_and_say_how_far_people_agree(gongqing, home, tmp_path):
-    assert gongqing("agreement", "cer") == {"agreement": [], "pace": []}
+    assert gongqing("agreement", "cer") == {"agreement": [], "people": []}
     sent = gongqing("export", "cer", "--annotators", "王老师,李老师", "--size", "5", "--out", str(tmp_path / "out"))
     assert sorted(sent["tasks"].values()) == [5, 5]
     files = []
@@ -366,7 +367,7 @@ def test_the_commands_take_tasks_out_and_labels_in_and_say_how_far_people_agree(
     found = gongqing("agreement", "cer")
     [step1] = [one for one in found["agreement"] if one["question"] == "step1" and one["annotator"] is None]
     assert (step1["n_items"], step1["raw"]) == (5, 1.0)
-    assert [(one["items"], one["median"]) for one in found["pace"]] == [(5, 31.5)] * 2
+    assert [(one["items"], one["median"]) for one in found["people"]] == [(5, 31.5)] * 2
 
 
 def test_the_commands_say_in_words_what_they_did(home, monkeypatch):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from reviewed import KEY
 
 from pipelines.errors import UnreadableFile
 from pipelines.llm.providers.written import WRITTEN
@@ -65,8 +66,8 @@ def test_there_is_a_disagreement_of_every_kind():
 
 
 def test_they_become_tasks_votes_and_what_is_agreed_on(store):
-    first = write_sample_votes(store, Settings())
-    again = write_sample_votes(store, Settings())
+    first = write_sample_votes(store, Settings(), KEY)
+    again = write_sample_votes(store, Settings(), KEY)
     assert [one.version for one in again] == [one.version for one in first]
     tasks, votes, labels = (store.read(one.table).collect() for one in first)
     assert votes.height == tasks.height > 50
@@ -75,7 +76,7 @@ def test_they_become_tasks_votes_and_what_is_agreed_on(store):
 
 
 def test_what_people_said_stays_and_is_not_outvoted(store, tmp_path):
-    write_sample_votes(store, Settings())
+    write_sample_votes(store, Settings(), KEY)
     votes, labels = (store.read(name).collect() for name in ("cer_votes", "cer_labels"))
     [first, second, *_] = labels.rows(named=True)
     mine = pl.struct("dialogue_id", "round", "candidate") == pl.struct(
@@ -84,16 +85,16 @@ def test_what_people_said_stays_and_is_not_outvoted(store, tmp_path):
     store.write("cer_votes", votes.with_columns(annotator=pl.when(mine).then("task_id").otherwise("annotator")))
     other = second | {"candidate": 99, "annotators": ["rater-a", "rater-b"]}
     store.write("cer_labels", pl.DataFrame([*labels.rows(named=True), other], schema=labels.schema))
-    write_sample_votes(store, Settings(), lines(tmp_path / "none.jsonl"))
+    write_sample_votes(store, Settings(), KEY, lines(tmp_path / "none.jsonl"))
     left = store.read("cer_labels").collect()
     assert store.read("cer_votes").collect().height == votes.filter(mine).height
     assert left.filter(candidate=99)["annotators"].to_list() == [["rater-a", "rater-b"]]
-    write_sample_votes(store, Settings())
+    write_sample_votes(store, Settings(), KEY)
     assert store.read("cer_labels").collect().height == labels.height + 1
 
 
 def test_people_are_asked_about_the_rest(store):
-    write_sample_votes(store, Settings())
+    write_sample_votes(store, Settings(), KEY)
     home, before = store.storage.root.parent, store.read("review_tasks").collect()
     exported = export(home, Settings(), "cer", ["a", "b"])
     voted = before.filter(role="annotator").group_by("item_id").len()
@@ -109,7 +110,7 @@ def test_a_vote_of_a_hand_that_was_not_asked_or_on_a_models_candidate_is_left_ou
         candidates, turns, splits = (source.read(name).collect() for name in names)
         assert candidates.height > 0
         items = {item.item_id: item for item in cer_items(candidates, turns, splits, candidate_hash)[0]}
-        tasks, rows = sample_votes(candidates, items, Settings(), votes)
+        tasks, rows = sample_votes(candidates, items, Settings(), KEY, votes)
         return tasks.height, rows.height
 
     assert made(store) == (1, 1)

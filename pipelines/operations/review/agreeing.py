@@ -1,4 +1,4 @@
-"""How far people agree, and how long they take, over the labels of a home."""
+"""How far people agree, and how each of them works, over the labels of a home."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -6,18 +6,20 @@ from typing import NamedTuple
 import polars as pl
 
 from pipelines.core.home import Home
-from pipelines.operations.review.judged import require_kind
+from pipelines.operations.review.judged import known_answers, require_kind
 from pipelines.review.agreement import measure_agreement
-from pipelines.review.annotators import pace
+from pipelines.review.annotators import pace, right_on_known
 from pipelines.review.importing import TABLE_NAME, TABLE_OF
 from pipelines.store.store import Store
 
 
 class Agreement(NamedTuple):
-    """Rows of `review.agreement.AGREEMENT`, and of `review.annotators.pace`."""
+    """Rows of `review.agreement.AGREEMENT`; and of each person those of `review.annotators.pace`, with how many items
+    with a known answer they had (`known`), and which share of them right (`right`), both null for none.
+    """
 
     figures: pl.DataFrame
-    pace: pl.DataFrame
+    work: pl.DataFrame
 
 
 def agreement_of(home: Path, name: str) -> Agreement:
@@ -26,4 +28,6 @@ def agreement_of(home: Path, name: str) -> Agreement:
     table = TABLE_NAME[kind]
     rows = store.read(table).collect() if store.current(table) else TABLE_OF[kind].create_empty()
     of_kind = rows.filter(kind=kind) if "kind" in rows.columns else rows
-    return Agreement(measure_agreement(kind, of_kind), pace(of_kind))
+    known = {one.item_id: one.answers for one in known_answers(home, kind)}
+    right = right_on_known(kind, of_kind, known).rename({"items": "known"})
+    return Agreement(measure_agreement(kind, of_kind), pace(of_kind).join(right, on="annotator", how="left"))

@@ -1,24 +1,32 @@
 """What there is to judge in a home today: its items, without what was erased or is to be taken down."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from pipelines.core.files import write_whole
 from pipelines.core.home import Home
 from pipelines.errors import NoVersion, UnknownName, UnreadableFile
+from pipelines.review.answers import ItemAnswers, Known, problem_of
 from pipelines.review.contract import CONTENTS, Kind
-from pipelines.review.items import Items, ModelQuestion, cer_items, coe_items, question_items
+from pipelines.review.items import Item, Items, ModelAnswer, ModelQuestion, cer_items, coe_items, question_items
 from pipelines.rewrite.scripts import of_label
 from pipelines.split.eligible import exclusion
 from pipelines.store.store import Store
-from pipelines.store.suppression import SuppressionList
+from pipelines.store.suppression import SuppressionList, is_taken_down, taken_down
+from pipelines.text.minors import under_18
+from pipelines.text.pii import redact
+from pipelines.text.risk import risk
 from schemas.dropped import Lost
 
 TABLE = "review_tasks"
+_QUESTION = '{"question_id": …, "question": …, "answers": [{"model": …, "text": …}, …]}'
+_KNOWN = '{"item_id": …, "answers": {…}, "calibration": true or false}'
+_Record = TypeVar("_Record", bound=BaseModel)
+_Answers = TypeVar("_Answers", bound=ItemAnswers)
 _WHERE_TO_BEGIN = {"coe": "coe_chains", "cer": "cer_candidates"}
 
 
@@ -67,70 +75,146 @@ def _sifted(home: Path, rows: pl.DataFrame, unit: str) -> tuple[pl.DataFrame, li
     """Posts or dialogues that may be shown, and the ids of the others."""
     key = f"{unit}_id"
     kept, _ = SuppressionList(home).sift(rows, TABLE)
-    listed = _taken_down(home)
-    source_id = pl.col(key).str.splitn(":", 2).struct.field("field_1")
-    kept = kept.filter(~(pl.col(key).is_in(list(listed)) | source_id.is_in(list(listed)).fill_null(value=False)))
+    kept = kept.filter(~is_taken_down(key, taken_down(home)))
     return kept, [Lost(unit, row_id, "suppressed") for row_id in rows.join(kept, on=key, how="anti")[key]]
 
 
-def _taken_down(home: Path) -> Collection[str]:
-    """What the takedown list names: `source:id`, or an id alone."""
-    path = Home(home).takedown
-    lines = path.read_text(encoding="utf-8-sig").splitlines() if path.exists() else []
-    return {name for line in lines if (name := line.split("#", 1)[0].strip())}
-
-
 def questions_file(home: Path, kind: Kind) -> Path:
-    """The questions that ever went out, with the names of the models that answered."""
+    """The questions that went out, with the names of the models that answered."""
     return Home(home).review / f"questions-{kind}.jsonl"
 
 
-def keep_questions(home: Path, kind: Kind, path: Path) -> list[str]:
-    """Takes the questions of a file into the home, in the place of earlier ones of their ids; gives their ids.
+def known_file(home: Path, kind: Kind) -> Path:
+    """The items of which the answer is known."""
+    return Home(home).review / f"known-{kind}.jsonl"
+
+
+def keep_questions(home: Path, kind: Kind, path: Path, store: Store) -> tuple[list[str], list[Lost]]:
+    """Takes the questions of a file into the home, in the place of earlier ones of their ids, with placeholders for
+    personal data. What may not be shown is not kept.
+
+    Gives the ids of those that were kept, and why others were not. Raises UnreadableFile, with the line.
+    """
+    read = read_records(path, ModelQuestion, _QUESTION, "question_id")
+    if kind == "compare" and (more := next((one for one in read if len(one.answers) > 2), None)):
+        raise UnreadableFile(
+            f"{more.question_id} has {len(more.answers)} answers, and two are compared",
+            where=path,
+            hint="gongqing review export rank; or two answers a question",
+        )
+    new, lost = _fit(_redacted(read), home, store)
+    before = questions_file(home, kind)
+    known = {one.question_id: one for one in _kept_questions(before)}
+    known |= {one.question_id: one for one in new}
+    write_whole(before, "".join(f"{one.model_dump_json()}\n" for one in known.values()).encode())
+    return [one.question_id for one in new], lost
+
+
+def keep_known(home: Path, kind: Kind, path: Path, items: Mapping[str, Item]) -> None:
+    """Takes the known answers of a file into the home, in the place of earlier ones of their items.
+
+    Raises UnreadableFile, with the item, for answers that are none of an item.
+    """
+    known = {one.item_id: one for one in known_answers(home, kind)}
+    known |= {one.item_id: one for one in read_answers(path, Known, kind, items)}
+    write_whole(known_file(home, kind), "".join(f"{one.model_dump_json()}\n" for one in known.values()).encode())
+
+
+def known_answers(home: Path, kind: Kind) -> list[Known]:
+    """The known answers of a home. Raises UnreadableFile."""
+    path = known_file(home, kind)
+    return read_records(path, Known, _KNOWN, "item_id") if path.exists() else []
+
+
+def read_answers(path: Path, of: type[_Answers], kind: Kind, items: Mapping[str, Item]) -> list[_Answers]:
+    """Answers about items, of a file of JSON lines. Raises UnreadableFile for some that are none of an item."""
+    read = read_records(path, of, _KNOWN if of is Known else _KNOWN.replace("calibration", "model"), "item_id")
+    for one in read:
+        if (problem := problem_of(kind, one, items.get(one.item_id))) is not None:
+            raise UnreadableFile(f"{one.item_id}: {problem}", where=path, hint="mend or leave out its line")
+    return read
+
+
+def read_records(path: Path, of: type[_Record], form: str, key: str) -> list[_Record]:
+    """The records of a file of JSON lines, of which `form` shows one, no two with the same `key`.
 
     Raises UnreadableFile, with the line.
     """
-    new = read_questions(path)
-    before = questions_file(home, kind)
-    known = {one.question_id: one for one in read_questions(before)} if before.exists() else {}
-    known |= {one.question_id: one for one in new}
-    write_whole(before, "".join(f"{one.model_dump_json()}\n" for one in known.values()).encode())
-    return [one.question_id for one in new]
-
-
-def read_questions(path: Path) -> list[ModelQuestion]:
-    """The questions of a file of JSON lines. Raises UnreadableFile, with the line."""
-    hint = '{"question_id": …, "question": …, "answers": [{"model": …, "text": …}, …]} a line (docs/reviewing.md)'
-    questions: dict[str, ModelQuestion] = {}
+    hint = f"{form} a line (docs/reviewing.md)"
+    records: dict[str, _Record] = {}
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableFile(f"the questions cannot be read: {error}", where=path, hint=hint) from error
+        raise UnreadableFile(f"the file cannot be read: {error}", where=path, hint=hint) from error
     for number, line in ((number, line) for number, line in enumerate(lines, 1) if line.strip()):
         where = f"{path}, line {number}"
         try:
-            one = ModelQuestion.model_validate_json(line)
+            one = of.model_validate_json(line)
         except ValidationError as error:
             first = error.errors(include_input=False)[0]
             what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
-            raise UnreadableFile(f"no question: {what}", where=where, hint=hint) from error
-        if one.question_id in questions:
-            raise UnreadableFile("the question is there already", where=where, hint="give each question its own id")
-        questions[one.question_id] = one
-    return list(questions.values())
+            raise UnreadableFile(f"a line of another form: {what}", where=where, hint=hint) from error
+        if (name := getattr(one, key)) in records:
+            raise UnreadableFile(f"{key} stands there twice", where=where, hint="give each its own")
+        records[name] = one
+    return list(records.values())
+
+
+def _kept_questions(path: Path) -> list[ModelQuestion]:
+    return read_records(path, ModelQuestion, _QUESTION, "question_id") if path.exists() else []
 
 
 def _questions(kind: Kind, home: Path, store: Store) -> Items:
     path = questions_file(home, kind)
     if not path.exists():
         raise NoVersion("there is nothing to review: no questions were handed in", hint="--questions FILE")
-    questions = read_questions(path)
-    rows = pl.DataFrame(
-        {"post_id": [one.question_id for one in questions], "text": [one.question for one in questions]}
+    questions, lost = _fit(_kept_questions(path), home, store)
+    return question_items(kind, questions), lost
+
+
+def _redacted(questions: list[ModelQuestion]) -> list[ModelQuestion]:
+    """The questions with placeholders, the same in a question and its answers."""
+    texts = [[one.question, *(answer.text for answer in one.answers)] for one in questions]
+    numbers = [number for number, some in enumerate(texts) for _ in some]
+    left = iter(redact([text for some in texts for text in some], pl.Series(numbers, dtype=pl.UInt32)).texts)
+    return [
+        ModelQuestion(
+            question_id=one.question_id,
+            question=next(left),
+            answers=[ModelAnswer(model=answer.model, text=next(left)) for answer in one.answers],
+        )
+        for one in questions
+    ]
+
+
+def _fit(questions: list[ModelQuestion], home: Path, store: Store) -> tuple[list[ModelQuestion], list[Lost]]:
+    """The questions that may be shown, and why others may not: by their text, by that of an answer, and where a post of
+    ours has their id or their text by what is known of it.
+    """
+    texts = pl.DataFrame(
+        [
+            (one.question_id, text)
+            for one in questions
+            for text in (one.question, *(answer.text for answer in one.answers))
+        ],
+        schema={"post_id": pl.String, "text": pl.String},
+        orient="row",
     )
-    kept, lost = _sifted(home, rows, "post")
-    posts = store.read("unique_posts").collect().iter_rows(named=True) if store.current("unique_posts") else ()
-    unfit = {row["post_id"]: reason for row in posts if (reason := exclusion(row)) is not None}
-    left = set(kept["post_id"]) - set(unfit)
-    lost += [Lost("post", name, *unfit[name]) for name in kept["post_id"] if name in unfit]
-    return question_items(kind, (one for one in questions if one.question_id in left)), lost
+    _, suppressed = _sifted(home, texts, "post")
+    gone = {one.row_id for one in suppressed}
+    posts = store.read("unique_posts").collect() if store.current("unique_posts") else None
+    reasons: dict[str, tuple[str, str | None]] = {}
+    for row in posts.iter_rows(named=True) if posts is not None else ():
+        if (reason := exclusion(row)) is not None:
+            reasons[row["post_id"]] = reasons[row["text"]] = reason
+    own = pl.DataFrame({"text": [one.question for one in questions]}, schema={"text": pl.String})
+    judged = own.select(under_18=under_18(pl.col("text")), risk=risk(pl.col("text"))).to_dicts()
+    kept, lost = [], []
+    for one, row in zip(questions, judged, strict=True):
+        if one.question_id in gone:
+            lost.append(Lost("post", one.question_id, "suppressed"))
+        elif reason := reasons.get(one.question_id) or reasons.get(one.question) or exclusion(row):
+            lost.append(Lost("post", one.question_id, *reason))
+        else:
+            kept.append(one)
+    return kept, lost

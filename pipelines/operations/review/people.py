@@ -1,6 +1,7 @@
 """Who is asked: names of people, which stand in one private file of the home, and their pseudonyms everywhere else."""
 
 import json
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,19 +33,19 @@ def people(home: Path) -> dict[str, str]:
 
 
 def enrol(home: Path, names: Sequence[str]) -> list[str]:
-    """The pseudonyms of people, in the order of `names`; new ones are noted. A pseudonym that is known stands for
-    itself. A home without an author key gets one.
+    """The pseudonyms of people, in the order of `names`; new ones are noted. A name is the same in capitals and in
+    other widths of its letters. A pseudonym that is known stands for itself. A home without an author key gets one.
 
     Raises RequestError for an empty name and for one that is there twice.
     """
-    cleaned = [" ".join(name.split()) for name in names]
+    cleaned = [" ".join(unicodedata.normalize("NFKC", name).split()) for name in names]
     if not cleaned or not all(cleaned):
         raise RequestError("nobody is named", hint="--annotators NAME,NAME,…")
     make_author_key(home)
     key = author_key(home)
     assert key is not None
     known = people(home)
-    found = [name if name in known else pseudonym(_SOURCE, name, key) for name in cleaned]
+    found = [name if name in known else pseudonym(_SOURCE, name.casefold(), key) for name in cleaned]
     if twice := next((name for name, one in zip(cleaned, found, strict=True) if found.count(one) > 1), None):
         raise RequestError(f"{twice} is named twice", hint="name each person once: nobody labels an item twice")
     new = {one: name for name, one in zip(cleaned, found, strict=True) if one not in known}

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pipelines.operations.review.exporting import sent_tasks
-from pipelines.operations.review.importing import Imported, import_texts
+from pipelines.operations.review.importing import Imported, import_from_server
 from pipelines.operations.review.judged import require_kind
 from pipelines.operations.review.people import people
 from pipelines.review import potato
@@ -25,12 +25,10 @@ def push(home: Path, name: str) -> tuple[potato.Pushed, dict[str, str]]:
 def pull(home: Path, name: str) -> tuple[Imported, list[str]]:
     """Takes what people have said of a kind so far into the tables; again, it changes nothing.
 
-    Returns what was taken, and what Potato holds that is no label, unfinished ones among them. Raises LabelsRefused
-    with all that cannot be taken: then nothing is.
+    Returns what was taken, and what Potato holds that is not: unfinished answers, and what is no label.
     """
     kind = require_kind(name)
     labels, refused = potato.pull(home)
-    lines = [label.model_dump_json() for label in labels if label.kind == kind]
-    if not lines:
-        return Imported(0, 0, []), [str(one) for one in refused]
-    return import_texts(home, kind, {"Potato": "".join(f"{line}\n" for line in lines)}), [str(one) for one in refused]
+    of_kind = [label for label in labels if label.kind == kind]
+    imported = import_from_server(home, kind, of_kind, "Potato") if of_kind else Imported(0, 0, 0, [])
+    return imported, [*map(str, refused), *map(str, imported.refusals)]

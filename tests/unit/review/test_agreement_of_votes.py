@@ -15,6 +15,9 @@ from schemas.reviews import CoeReviews, Rankings
 DRAWS = 200
 
 
+COUNTS = {"role": "annotator", "suggested": False}
+
+
 def line(report: pl.DataFrame, question: str, annotator: str | None = None) -> dict[str, Any]:
     [row] = report.filter(pl.col("question") == question, pl.col("annotator").eq_missing(annotator)).to_dicts()
     return row
@@ -84,7 +87,7 @@ def test_two_professionals_who_read_one_chain():
         ("p:3", "a"): "mend",
     }
     rows = [
-        row_of(CoeReviews, post_id=post, annotator=who, verdict=verdict, task_id=post + who)
+        row_of(CoeReviews, **COUNTS, post_id=post, annotator=who, verdict=verdict, task_id=post + who)
         for (post, who), verdict in verdicts.items()
     ]
     of_all = line(measure_agreement("coe", frame(CoeReviews, *rows), draws=DRAWS), "verdict")
@@ -93,7 +96,7 @@ def test_two_professionals_who_read_one_chain():
 
 def ranking(item: str, who: str, kind: str, **places: int) -> dict[str, Any]:
     known = {"models": list(places), "places": list(places.values()), "task_id": f"{item} {who}"}
-    return row_of(Rankings, item_id=item, annotator=who, kind=kind, **known)
+    return row_of(Rankings, **COUNTS, item_id=item, annotator=who, kind=kind, **known)
 
 
 def test_rankings_are_compared_pair_by_pair_and_drawn_question_by_question():

@@ -3,29 +3,31 @@
 import polars as pl
 from vote_rows import vote, votes
 
-from pipelines.review.annotators import gold_accuracy, pace
+from pipelines.review.annotators import pace, right_on_known
 
 
-def test_gold_votes_are_held_against_the_known_answers():
-    answers = votes(vote("x TTF second", 1), vote("x TTT both", 2)).drop("annotator", "role")
+def test_gold_and_calibration_items_are_held_against_the_known_answers():
+    known = {
+        "s:1#1/1": {"step1": True, "step2": True, "step3": False, "preference": "second"},
+        "s:2#1/1": {"step1": True, "step2": True, "step3": True, "preference": "both"},
+    }
     given = votes(
-        *(vote("a TTF second", 1, role="gold"), vote("a TFT both", 2, role="gold")),
+        *(vote("a TTF second", 1, role="gold"), vote("a TFT both", 2, role="calibration")),
         *(vote("b TTT first", 1, role="gold"), vote("b TTT both", 3, role="gold")),  # of the latter nothing is known
-        *(vote("c FFF first", 1), vote("c TTT both", 2, role="adjudicator")),  # no gold: do not count
+        *(vote("c FFF first", 1), vote("c TTT both", 2, role="adjudicator")),  # none of them: do not count
     )
-    assert gold_accuracy(given, answers).rows() == [
-        ("a", 2, 1.0, 0.5, 1.0, 1.0, 0.5),
-        ("b", 1, 1.0, 1.0, 0.0, 0.0, 0.0),
-    ]
-    assert gold_accuracy(given, answers).columns == [
-        "annotator",
-        "items",
-        "step1",
-        "step2",
-        "step3",
-        "preference",
-        "all",
-    ]
+    frame = right_on_known("cer", given, known)
+    assert frame.columns == ["annotator", "items", "right"]
+    assert frame.rows() == [("a", 2, 0.5), ("b", 1, 0.0)]
+
+
+def test_of_reviews_and_rankings_the_verdict_and_the_places_are_right():
+    reviews = pl.DataFrame({"annotator": ["a", "b"], "role": ["gold"] * 2, "post_id": ["s:1"] * 2})
+    verdicts = reviews.with_columns(verdict=pl.Series(["reject", "accept"]))
+    assert right_on_known("coe", verdicts, {"s:1": {"verdict": "reject"}}).rows() == [("a", 1, 1.0), ("b", 1, 0.0)]
+    places = reviews.rename({"post_id": "item_id"}).with_columns(places=pl.Series([[2, 1], [2, 2]]))
+    assert right_on_known("rank", places, {"s:1": {"places": [2, 1]}})["right"].to_list() == [1.0, 0.0]
+    assert right_on_known("compare", places, {"s:1": {"preference": "neither"}})["right"].to_list() == [0.0, 1.0]
 
 
 def test_what_took_less_than_two_seconds_is_named():

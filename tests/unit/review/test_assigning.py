@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.errors import RequestError
-from pipelines.review.assigning import Assigned, assign, assign_third
+from pipelines.review.assigning import (
+    Assigned,
+    assign,
+    assign_known,
+    assign_third,
+    in_one_round,
+    in_order,
+    scene_of,
+)
 
 PEOPLE = [f"p{number:02}" for number in range(20)]
 ITEMS = [f"s:{number}#1/1" for number in range(2000)]
@@ -79,23 +87,74 @@ def test_who_leaves_is_replaced_and_nobody_is_asked_twice():
     assert all("p01" not in by_item(assign(["s:0#1/1"], PEOPLE[:4], seed=n, earlier=seen))["s:0#1/1"] for n in range(9))
 
 
+def known(gold: list[str], people: list[str], assigned: list[Assigned], share: float = 0.05) -> list[Assigned]:
+    return assign_known([], gold, people, assigned, share=share)
+
+
 def test_gold_items_stand_among_what_everybody_gets():
-    assigned = assign([*ITEMS[:190], *GOLD], PEOPLE[:2], gold=GOLD, gold_share=0.05)
-    assert loads(assigned, PEOPLE[:2]) == [190, 190], "nobody votes on a gold item"
-    assert loads(assigned, PEOPLE[:2], "gold") == [10, 10], "10 of 200 are one of twenty"
+    votes = assign(ITEMS[:190], PEOPLE[:2])
+    gold = known(GOLD, PEOPLE[:2], votes)
+    assert loads(votes, PEOPLE[:2]) == [190, 190]
+    assert loads(gold, PEOPLE[:2], "gold") == [10, 10], "10 of 200 are one of twenty"
     for person in PEOPLE[:2]:
-        places = [place for place, one in enumerate(own(assigned, person)) if one.role == "gold"]
+        places = [at for at, one in enumerate(own(in_order([*votes, *gold]), person)) if one.role == "gold"]
         assert 40 < sum(places) / len(places) < 160, "not all first, nor last"
-    assert {role for _, _, role in own(assigned, "p00")[:100]} == {"annotator", "gold"}
     # More items need more gold ones, none of them twice; as far as there are any.
-    later = assign(ITEMS[:380], PEOPLE[:2], earlier=assigned, gold=GOLD, gold_share=0.05)
+    more = assign(ITEMS[:380], PEOPLE[:2], earlier=votes)
+    later = known(GOLD, PEOPLE[:2], [*votes, *gold, *more])
     assert loads(later, PEOPLE[:2], "gold") == [10, 10]
-    assert {len(set(people)) for people in by_item(assigned + later, "gold").values()} <= {1, 2}
-    assert len(set(assigned + later)) == len(assigned) + len(later)
-    much = assign(ITEMS[:380], PEOPLE[:2], gold=GOLD, gold_share=0.5)
-    assert loads(much, PEOPLE[:2], "gold") == [30, 30]
-    assert loads(assign(ITEMS[:10], PEOPLE[:3], gold=GOLD), PEOPLE[:3], "gold") == [1, 1, 1], "some, at the least"
-    assert loads(assign(ITEMS[:10], PEOPLE[:3], gold=GOLD, gold_share=0), PEOPLE[:3], "gold") == [0, 0, 0]
+    assert len({*gold, *later}) == len(gold) + len(later)
+    every = assign(ITEMS[:380], PEOPLE[:2])
+    assert loads(known(GOLD, PEOPLE[:2], every, 0.5), PEOPLE[:2], "gold") == [30, 30]
+    few = assign(ITEMS[:10], PEOPLE[:3])
+    assert loads(known(GOLD, PEOPLE[:3], few), PEOPLE[:3], "gold") == [1, 1, 1], "some, at the least"
+    assert known(GOLD, PEOPLE[:3], few, 0) == []
+
+
+def test_items_to_practise_on_go_to_everybody_first_and_once():
+    votes = assign(ITEMS[:20], PEOPLE[:4])
+    first = assign_known(GOLD[:2], [], PEOPLE[:4], votes)
+    assert loads(first, PEOPLE[:4], "calibration") == [2] * 4
+    for person in PEOPLE[:4]:
+        assert [one.role for one in own(in_order([*votes, *first]), person)][:3] == ["calibration"] * 2 + ["annotator"]
+    assert assign_known(GOLD[:2], [], PEOPLE[:4], [*votes, *first]) == []
+
+
+DIALOGUES = [f"s:{n}#{number}/{candidate}" for n in range(60) for number in (2, 5) for candidate in (1, 2)]
+
+
+@given(st.integers(2, 20), st.integers(0, 5))
+def test_nobody_sees_two_candidates_of_a_round_where_there_are_people_enough(n_people, seed):
+    """They share a reply, which is the source's. Of later rounds, whose history tells what followed, each person sees
+    as few as may be, and no earlier one after a later one."""
+    people = PEOPLE[:n_people]
+    assigned = assign(DIALOGUES, people, seed=seed)
+    assert {item: len(set(asked)) for item, asked in by_item(assigned).items()} == dict.fromkeys(DIALOGUES, 2)
+    assert spread(loads(assigned, people)) <= 2
+    per_round = Counter((one.annotator, scene_of(one.item_id)) for one in assigned)
+    per_dialogue = Counter((one.annotator, scene_of(one.item_id)[0]) for one in assigned)
+    assert (max(per_round.values()) == 1) == (in_one_round(assigned) == 0) == (n_people >= 4)
+    assert max(per_dialogue.values()) <= -(-8 // n_people) + (n_people < 4)
+    for person in people:
+        seen: dict[str, int] = {}
+        for one in own(assigned, person):
+            dialogue, number = scene_of(one.item_id)
+            assert seen.get(dialogue, 0) <= number
+            seen[dialogue] = number
+
+
+def test_who_adjudicates_has_seen_as_little_of_the_dialogue_as_may_be():
+    first = assign(DIALOGUES, PEOPLE)
+    voters = {item: people for item, people in by_item(first).items() if item.startswith(("s:1#", "s:2#"))}
+    thirds = assign_third(voters, PEOPLE, earlier=first)
+    seen = {(one.annotator, scene_of(one.item_id)[0]) for one in first}
+    assert not seen & {(one.annotator, scene_of(one.item_id)[0]) for one in thirds}
+
+
+def test_only_a_candidate_has_a_dialogue():
+    assert scene_of("smile:10#3/2") == ("smile:10", 3)
+    for item_id in ("psyqa:12", "q#1", "x#y/1", "#"):
+        assert scene_of(item_id) == (item_id, 0)
 
 
 def own(assigned: list[Assigned], person: str) -> list[Assigned]:
@@ -121,9 +180,9 @@ def test_where_there_is_no_third_the_item_waits():
 
 
 def test_what_cannot_be_done_is_refused():
-    with pytest.raises(RequestError, match="two people are asked about each item, and there are 1"):
+    with pytest.raises(RequestError, match="2 people are asked about each item, and there are 1"):
         assign(ITEMS[:1], ["p00", "p00"])
     for share in (-0.1, 1):
         with pytest.raises(RequestError, match="no share of gold items"):
-            assign(ITEMS[:1], PEOPLE, gold_share=share)
+            assign_known([], GOLD, PEOPLE, [], share=share)
     assert assign([], []) == []

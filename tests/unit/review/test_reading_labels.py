@@ -4,10 +4,13 @@ import json
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from reviewed import WHEN, cer_item, coe_item, label, lines, rank_item, tasks_of
 
 from pipelines.review.assigning import Assigned
-from pipelines.review.importing import REASONS, TABLE_OF, differ, read_labels, turned_back
+from pipelines.review.importing import TABLE_OF, differ, entries_of, read_labels, turned_back
+from pipelines.review.refusals import REASONS
 from schemas.reviews import CerVotes
 
 ITEM = cer_item()
@@ -18,12 +21,12 @@ FIRST, SECOND, THIRD, _ = TASKS
 
 def read(text, *, kind="cer", rows=ROWS, items=ITEMS, before=None):
     files = text if isinstance(text, dict) else {"f": text}
-    return read_labels(kind, files, rows, items, TABLE_OF[kind].create_empty() if before is None else before)
+    entries = [entry for name, one in files.items() for entry in entries_of(name, one)]
+    return read_labels(kind, entries, rows, items, TABLE_OF[kind].create_empty() if before is None else before)
 
 
 def refusals(text, **more):
     read_ = read(text, **more)
-    assert read_.rows.is_empty(), "nothing is half imported"
     return [(one.line, one.task_id, one.reason) for one in read_.refusals]
 
 
@@ -80,6 +83,8 @@ def test_of_two_answers_neither_and_both_are_ties_and_not_the_same():
         ({"shown": "hash"}, "wrong_form"),
         ({"kind": "coe"}, "another_kind"),
         ({"kind": "poll"}, "wrong_form"),
+        ({"kind": []}, "wrong_form"),
+        ({"at": "0001-01-01T00:00:00+14:00"}, "wrong_form"),
         ({"version": 2}, "wrong_form"),
         ({"note": "x"}, "wrong_form"),
         ({"answers": None}, "wrong_form"),
@@ -91,7 +96,8 @@ def test_of_two_answers_neither_and_both_are_ties_and_not_the_same():
 )
 def test_a_label_of_something_else_is_refused(change, reason):
     text = lines(label(SECOND), label(FIRST) | change)
-    assert refusals(text) == [(2, change.get("task_id", FIRST.task_id), reason)]
+    named = None if "task_id" in change else FIRST.task_id  # an id that is none of ours may be anything
+    assert refusals(text) == [(2, named, reason)]
 
 
 @pytest.mark.parametrize(
@@ -152,12 +158,28 @@ def test_the_same_task_twice_is_refused_whatever_the_files():
     assert (refusal.file, refusal.line, refusal.reason) == ("b", 2, "twice")
 
 
-def test_the_same_again_is_known_and_anything_else_is_refused():
+def test_the_same_again_is_known_whatever_became_of_the_item():
     before = read(lines(label(FIRST))).rows
     again = read(lines(label(FIRST) | {"seconds": 4.0, "at": None}, label(SECOND)), before=before)
     assert (again.known, again.rows["annotator"].to_list(), again.refusals) == (1, ["u_2"], [])
+    for items in ({}, {ITEM.item_id: cer_item(hash_="made again")}):
+        assert read(lines(label(FIRST)), before=before, items=items)[1:] == (0, 1, [])
+
+
+def test_a_later_label_takes_the_place_of_an_earlier_one_and_no_other_does():
+    before = read(lines(label(FIRST))).rows
+    later = {"at": "2026-11-01T08:00:01Z"}
     for change in ({"step1": False}, {"preference": "both"}, {"comment": "再想想"}):
         assert refusals(lines(label(FIRST, **change)), before=before) == [(1, FIRST.task_id, "answered_otherwise")]
+        assert refusals(lines(label(FIRST, **change) | {"at": None}), before=before)[0][2] == "answered_otherwise"
+        made = read(lines(label(FIRST, **change) | later), before=before)
+        assert (made.rows.height, made.replaced, made.known, made.refusals) == (1, 1, 0, [])
+
+
+def test_a_corrected_vote_asks_for_no_third_one():
+    two = read(lines(label(FIRST), label(SECOND))).rows
+    made = read(lines(label(FIRST, step1=False) | {"at": "2026-11-02T08:00:00Z"}), before=two)
+    assert (made.replaced, made.refusals) == (1, [])
 
 
 def test_a_third_vote_needs_to_be_asked_for():
@@ -201,6 +223,9 @@ def test_a_refusal_repeats_nothing_that_somebody_wrote():
     ]
     found = read(lines(*wrong) + json.dumps(secret)).refusals
     assert len(found) == 4
+    found += read(json.dumps(label(FIRST) | {"task_id": secret})).refusals
+    found += read(json.dumps(label(FIRST) | {secret: 1})).refusals
+    found += read(json.dumps(label(FIRST, **{secret: True}))).refusals
     assert not any(secret in str(one) for one in found)
     assert {one.reason for one in found} <= set(REASONS)
 
@@ -209,3 +234,33 @@ def test_rows_are_of_their_table():
     rows = read(lines(label(FIRST), label(SECOND))).rows
     assert isinstance(CerVotes.validate(rows), pl.DataFrame)
     assert rows.height == 2
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*label(FIRST), "note"]), JSON, max_size=3), st.text(max_size=40))
+def test_whatever_comes_is_taken_or_refused_with_its_line(changes, noise):
+    """Nothing that a file may hold ends in anything but rows and refusals."""
+    noise = noise.replace("\n", " ")
+    found = read(f"{json.dumps(label(FIRST) | changes)}\n{noise}\n" + lines(label(SECOND)))
+    assert "u_2" in found.rows["annotator"].to_list()
+    assert {one.line for one in found.refusals} <= {1, 2}
+    assert len(found.rows) + len(found.refusals) == 2 + bool(noise.strip())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, '{"kind": ' * 100_000, "1" * 100_000, '{"kind": "cer", "answers": ' + "[" * 90_000, "\ufeff{}"],
+)
+def test_what_is_nested_deeply_or_is_no_number_is_refused(text):
+    assert [reason for *_, reason in refusals(text)] in (["not_json"], ["wrong_form"])
+
+
+def test_a_lone_surrogate_is_refused():
+    text = json.dumps(label(FIRST, comment="\ud800"))
+    assert [reason for *_, reason in refusals(text)] == ["wrong_form"]

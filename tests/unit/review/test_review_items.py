@@ -4,15 +4,15 @@ from collections import Counter
 
 import pytest
 from labelled_rows import REFERENCE, RESPONSE, TURN, candidate
-from reviewed import WHEN, cer_item, coe_item, rank_item, tasks_of
+from reviewed import KEY, WHEN, cer_item, coe_item, rank_item, tasks_of
 from table_rows import frame, row_of
 from unique_rows import RISK, answer, post, posts, rounds, splits
 
 from pipelines.operations.review.judged import candidate_hash
-from pipelines.review.assigning import Assigned
+from pipelines.review.assigning import Assigned, assign, assign_all
 from pipelines.review.contract import hash_of
 from pipelines.review.items import ModelQuestion, cer_items, chain_hash, coe_items, drawn, question_items
-from pipelines.review.tasks import assign_all, assign_one, order_of, task_id
+from pipelines.review.tasks import order_of, task_id
 from pipelines.rewrite.scripts import of_label
 from schemas.annotations import CerCandidates, CoeChains, Topics
 
@@ -98,12 +98,12 @@ def test_the_draw_is_uniform():
 def test_every_order_is_as_likely_and_the_persons_own():
     cer, rank = cer_item(), rank_item()
     people = [f"u_{number}" for number in range(3000)]
-    first = Counter(order_of(cer, one, 0)[0] for one in people)
+    first = Counter(order_of(cer, one, KEY)[0] for one in people)
     assert abs(first[0] - 1500) < 3 * (3000 / 4) ** 0.5
-    orders = Counter(tuple(order_of(rank, one, 0)) for one in people)
+    orders = Counter(tuple(order_of(rank, one, KEY)) for one in people)
     assert len(orders) == 6
     assert min(orders.values()) > 500 - 4 * (3000 * 5 / 36) ** 0.5
-    assert order_of(coe_item(), "u_1", 0) == []
+    assert order_of(coe_item(), "u_1", KEY) == []
 
 
 def test_a_task_is_what_is_shown_and_its_row_says_in_which_order():
@@ -119,8 +119,18 @@ def test_a_task_is_what_is_shown_and_its_row_says_in_which_order():
 
 
 def test_an_item_that_was_made_again_is_another_task_and_its_id_tells_nothing():
-    assert task_id(cer_item(), "u_1") != task_id(cer_item(hash_="made again"), "u_1")
-    assert not any(part in task_id(cer_item(), "u_1") for part in ("s:1", "#2", "u_1"))
+    assert task_id(cer_item(), "u_1", KEY) != task_id(cer_item(hash_="made again"), "u_1", KEY)
+    assert not any(part in task_id(cer_item(), "u_1", KEY) for part in ("s:1", "#2", "u_1"))
+
+
+def test_neither_the_order_nor_the_id_can_be_worked_out_without_the_homes_key():
+    """Whoever sees a task knows its kind, item, content and annotator: all that may be tried."""
+    item, other = rank_item(), b"another key of the same"
+    people = [f"u_{number}" for number in range(200)]
+    same = [order_of(item, one, KEY) == order_of(item, one, other) for one in people]
+    assert 10 < sum(same) < 60, "of six orders one is the same by chance"
+    assert not any(task_id(item, one, KEY) == task_id(item, one, other) for one in people)
+    assert [order_of(item, one, KEY) for one in people] == [order_of(item, one, KEY) for one in people]
 
 
 def test_nobody_sees_which_model_answered():
@@ -135,10 +145,12 @@ def test_nobody_sees_which_model_answered():
 
 def test_each_chain_goes_to_one_professional_and_as_many_to_each():
     ids = [f"s:{number}" for number in range(11)]
-    first = assign_one(ids[:6], ["u_1", "u_2", "u_3"])
-    assert [one.item_id for one in first] == ids[:6]
+    first = assign(ids[:6], ["u_1", "u_2", "u_3"], votes=1)
+    assert sorted(one.item_id for one in first) == ids[:6]
     assert set(Counter(one.annotator for one in first).values()) == {2}
-    assert [one.item_id for one in assign_one(ids, ["u_1"], earlier=first)] == ids[6:]
+    assert {one.item_id for one in assign(ids, ["u_1"], votes=1, earlier=first)} == set(ids[6:])
+    both = assign(ids[:6], ["u_1", "u_2", "u_3"], votes=2, earlier=first)
+    assert Counter(one.item_id for one in (*first, *both)) == dict.fromkeys(ids[:6], 2)
 
 
 def test_every_rater_ranks_all_in_an_order_of_their_own():

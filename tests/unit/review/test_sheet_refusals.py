@@ -10,7 +10,8 @@ import review_tasks
 from filled_sheet import OpenSheet, opened
 
 from pipelines.review.contract import Kind, Task
-from pipelines.review.sheets import Refusal, read_sheet, write_sheet
+from pipelines.review.refusals import Refusal
+from pipelines.review.sheets import read_sheet, write_sheet
 
 GIVEN: dict[Kind, dict[str, Any]] = {
     "coe": {"verdict": "mend", "edits": {"L2": "换一种说法"}, "comment": "好"},
@@ -30,7 +31,7 @@ def returned(path: Path, kind: Kind, change: Change, known: list[Task] | None = 
             sheet.give(task.task_id, GIVEN[kind])
         change(sheet, tasks[1].task_id)
     labels, refusals = read_sheet(path, tasks if known is None else known)
-    assert [label.task_id for label in labels] == [tasks[0].task_id, tasks[2].task_id]
+    assert [one.label.task_id for one in labels] == [tasks[0].task_id, tasks[2].task_id]
     return sheet, refusals
 
 
@@ -64,13 +65,13 @@ FAULTS: dict[str, tuple[Kind, str, str, Change]] = {
         "rank", "edited_source", "read answer2", lambda s, t: put(s.text(t, "answer2"), s.text(t, "answer1").value)
     ),
     "a source that is a number now": ("coe", "edited_source", "read L3", lambda s, t: put(s.text(t, "L3"), 7)),
-    "a step without an answer": ("cer", "missing", "step3", lambda s, t: put(s.answer(t, "step3"), None)),
-    "a place without an answer": ("rank", "missing", "place1", lambda s, t: put(s.answer(t, "place1"), " ")),
-    "a comment alone": ("compare", "missing", "preference", lambda s, t: (
+    "a step without an answer": ("cer", "missing_answer", "step3", lambda s, t: put(s.answer(t, "step3"), None)),
+    "a place without an answer": ("rank", "missing_answer", "place1", lambda s, t: put(s.answer(t, "place1"), " ")),
+    "a comment alone": ("compare", "missing_answer", "preference", lambda s, t: (
         put(s.answer(t, "preference"), None), s.write(t, "comment", "想一想"))),
-    "mended, and nothing new": ("coe", "missing", "verdict", lambda s, t: put(s.answer(t, "edit.L2"), None)),
+    "mended, and nothing new": ("coe", "missing_answer", "verdict", lambda s, t: put(s.answer(t, "edit.L2"), None)),
     "mended, and the same text": (
-        "coe", "missing", "verdict", lambda s, t: put(s.answer(t, "edit.L2"), s.text(t, "L2").value)
+        "coe", "missing_answer", "verdict", lambda s, t: put(s.answer(t, "edit.L2"), s.text(t, "L2").value)
     ),
     "a choice that is none": ("cer", "undefined_choice", "step1", lambda s, t: put(s.answer(t, "step1"), "不知道")),
     "a choice of another question": (
@@ -91,9 +92,9 @@ FAULTS: dict[str, tuple[Kind, str, str, Change]] = {
         "cer", "formula", "step2", lambda s, t: put(s.sheet.cell(s.rows[t, "step2"], 11), "=1+1")
     ),
     "an error as a comment": ("coe", "no_text", "comment", lambda s, t: put(s.answer(t, "comment"), "#N/A")),
-    "another version": ("cer", "other_version", "read turn1", lambda s, t: put_all(s, t, 6, "0" * 16)),
+    "another version": ("cer", "another_text", "read turn1", lambda s, t: put_all(s, t, 6, "0" * 16)),
     "another version in one row": (
-        "cer", "other_version", "step1", lambda s, t: put(s.sheet.cell(s.rows[t, "step1"], 6), "0" * 16)
+        "cer", "another_text", "step1", lambda s, t: put(s.sheet.cell(s.rows[t, "step1"], 6), "0" * 16)
     ),
     "a task that never went out": ("cer", "unknown_task", "read turn1", lambda s, t: put_all(s, t, 5, "cer-9.p07")),
     "a row twice": ("cer", "layout", "twice", lambda s, t: copy_row(s, s.rows[t, "step1"])),
@@ -111,9 +112,9 @@ def test_a_fault_is_refused_once_with_its_row(tmp_path: Path, fault: str) -> Non
     sheet, refusals = returned(tmp_path / "sheet.xlsx", kind, change)
     [refusal] = refusals
     row = sheet.sheet.max_row if where == "twice" else sheet.rows[f"{kind}-1.p07", where]
-    task_id = "cer-9.p07" if reason == "unknown_task" else f"{kind}-1.p07"
-    assert refusal[:3] == (row, task_id, reason)
-    assert refusal.detail
+    task_id = None if reason == "unknown_task" else f"{kind}-1.p07"
+    assert (refusal.line, refusal.task_id, refusal.reason) == (row, task_id, reason)
+    assert str(refusal).startswith(f"{tmp_path / 'sheet.xlsx'}, row {row}")
 
 
 def test_a_formula_where_nothing_is_to_be_written_is_refused(tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ def test_a_formula_where_nothing_is_to_be_written_is_refused(tmp_path: Path) -> 
         put(sheet.sheet.cell(500, 2), "=1+1")
     labels, refusals = read_sheet(tmp_path / "sheet.xlsx", tasks)
     assert len(labels) == 1
-    assert [refusal[:3] for refusal in refusals] == [(500, "", "formula")]
+    assert [(refusal.line, refusal.task_id, refusal.reason) for refusal in refusals] == [(500, None, "formula")]
 
 
 @pytest.mark.parametrize("change", ["a column before", "another name", "no such sheet"])
@@ -142,7 +143,7 @@ def test_a_layout_that_is_not_ours_is_refused_as_a_whole(tmp_path: Path, change:
     book.save(tmp_path / "sheet.xlsx")
     labels, refusals = read_sheet(tmp_path / "sheet.xlsx", tasks)
     assert labels == []
-    assert refusals == [Refusal(1, "", "layout", refusals[0].detail)]
+    assert refusals == [Refusal(str(tmp_path / "sheet.xlsx"), 1, None, "layout", refusals[0].detail)]
 
 
 def test_an_answer_may_have_space_around_and_a_comment_may_be_a_number(tmp_path: Path) -> None:
@@ -151,8 +152,8 @@ def test_an_answer_may_have_space_around_and_a_comment_may_be_a_number(tmp_path:
     with opened(tmp_path / "sheet.xlsx") as sheet:
         put(sheet.answer(tasks[0].task_id, "preference"), " 两个都好\n")
         put(sheet.answer(tasks[0].task_id, "comment"), 3)
-    [label], refusals = read_sheet(tmp_path / "sheet.xlsx", tasks)
-    assert (label.answers, refusals) == ({"preference": "both", "comment": "3"}, [])
+    [one], refusals = read_sheet(tmp_path / "sheet.xlsx", tasks)
+    assert (one.label.answers, refusals) == ({"preference": "both", "comment": "3"}, [])
 
 
 def test_lines_may_end_in_the_way_of_another_program(tmp_path: Path) -> None:
@@ -163,3 +164,15 @@ def test_lines_may_end_in_the_way_of_another_program(tmp_path: Path) -> None:
         sheet.give(task.task_id, GIVEN["compare"])
     labels, refusals = read_sheet(tmp_path / "sheet.xlsx", [task])
     assert (len(labels), refusals) == (1, [])
+
+
+def test_a_task_that_cannot_be_shown_any_more_is_passed_over_where_it_has_a_label_or_no_answer(tmp_path: Path) -> None:
+    tasks = review_tasks.batch("cer", 3)
+    write_sheet(tasks, tmp_path / "sheet.xlsx")
+    with opened(tmp_path / "sheet.xlsx") as sheet:
+        for task in tasks[:2]:
+            sheet.give(task.task_id, GIVEN["cer"])
+    gone = {tasks[0].task_id: True, tasks[1].task_id: False, tasks[2].task_id: False}
+    labels, refusals = read_sheet(tmp_path / "sheet.xlsx", [], gone)
+    assert labels == []
+    assert [(one.task_id, one.reason) for one in refusals] == [(tasks[1].task_id, "item_changed")]

@@ -67,8 +67,8 @@ def test_what_is_filled_in_comes_back_and_what_is_not_waits(tmp_path: Path, data
             sheet.give(task_id, given_)
     labels, refusals = read_sheet(path, tasks)
     assert refusals == []
-    assert {label.task_id: label.answers for label in labels} == answers
-    for label in labels:
+    assert {one.label.task_id: one.label.answers for one in labels} == answers
+    for _, label in labels:
         [task] = [task for task in tasks if task.task_id == label.task_id]
         assert (label.kind, label.annotator, label.shown) == (task.kind, task.annotator, task.shown)
         assert Label.model_validate_json(label.model_dump_json()) == label
@@ -92,7 +92,7 @@ def test_no_text_becomes_a_formula_and_every_hostile_one_comes_back(tmp_path: Pa
             sheet.give(task.task_id, {**answers, "comment": comment})
     labels, refusals = read_sheet(tmp_path / "sheet.xlsx", tasks)
     assert refusals == []
-    assert [label.answers["comment"] for label in labels] == [text.strip() for text in review_tasks.HOSTILE]
+    assert [one.label.answers["comment"] for one in labels] == [text.strip() for text in review_tasks.HOSTILE]
 
 
 def test_the_guide_comes_first_and_only_what_is_to_be_filled_in_is_free(tmp_path: Path) -> None:

@@ -40,7 +40,8 @@ def vote(rng: np.random.Generator, task: Assigned, true: dict[str, Any], error: 
     given: dict[str, Any] = {step: true[step] != bool(slip) for step, slip in zip(STEPS, wrong, strict=False)}
     others = [one for one in PREFERENCES if one != true["preference"]]
     given["preference"] = others[rng.integers(3)] if wrong[3] else true["preference"]
-    about = {"task_id": f"{task.item_id} {task.annotator}", "annotator": task.annotator, "role": task.role}
+    about = {"task_id": f"{task.item_id} {task.annotator}", "annotator": task.annotator}
+    about |= {"role": task.role, "suggested": False}
     return {**dict(zip(KEY, PLACES[task.item_id], strict=True)), **about, "labelled": "v1", **given}
 
 

@@ -8,11 +8,11 @@ import pytest
 import review_tasks
 from pydantic import ValidationError
 
+from pipelines.review.answers import as_shown
 from pipelines.review.contract import Choice, Kind
 from pipelines.review.importing import turned_back
 from pipelines.review.questions import screen_of
 from pipelines.review.sheets import read_sheet, write_sheet
-from pipelines.review.suggestions import as_shown
 
 SUGGESTED: dict[Kind, dict[str, Any]] = {
     "coe": {"verdict": "mend", "edits": {"L2": "改过的一层。"}},
@@ -72,4 +72,4 @@ def test_a_sheet_with_suggestions_is_read_again_and_one_that_was_changed_is_refu
     path = tmp_path / "sheet.xlsx"
     write_sheet(tasks, path)
     assert read_sheet(path, tasks) == ([], [])
-    assert {refusal.reason for refusal in read_sheet(path, review_tasks.batch(kind, 2))[1]} <= {"other_version"}
+    assert {refusal.reason for refusal in read_sheet(path, review_tasks.batch(kind, 2))[1]} == {"another_text"}
