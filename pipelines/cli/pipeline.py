@@ -256,9 +256,8 @@ def demo() -> None:
     _refresh(folder, [], "written")
     key = author_key(folder)
     assert key is not None
-    for version in write_sample_votes(
-        Store(Home(folder).data), load(folder), key
-    ):  # invented; on candidates made before
+    # Invented, on candidates that were made before.
+    for version in write_sample_votes(Store(Home(folder).data), load(folder), key):
         terminal.line(display.made(version))
     _refresh(folder, [], "written")
     list_tables(folder)

@@ -16,10 +16,12 @@ from pipelines.cli import app
 from pipelines.errors import LabelsRefused, NoVersion, RequestError, UnknownName, UnreadableFile
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import MAKERS
-from pipelines.operations.review.exporting import Exported, Wish, export, sent_tasks, task_file
-from pipelines.operations.review.importing import import_labels
+from pipelines.operations.review.agreeing import agreement_of
+from pipelines.operations.review.exporting import Exported, Wish, export, sent_tasks, task_file, withdraw
+from pipelines.operations.review.importing import import_from_server, import_labels
 from pipelines.operations.review.people import enrol, people, people_file
 from pipelines.operations.review.team import pull, push
+from pipelines.review.contract import Label
 from pipelines.settings import Review
 from pipelines.store import Store
 from pipelines.store.suppression import SuppressionList
@@ -100,7 +102,7 @@ def test_a_spreadsheet_goes_out_and_its_answers_come_back(home, store):
     assert {name: vote[name] for name in answers} == answers
     with opened(book) as sheet:
         sheet.text(task.task_id, "reply1").value = "换了一句"
-    with pytest.raises(LabelsRefused, match="edited_source"):
+    with pytest.raises(LabelsRefused, match="was changed"):
         import_labels(home, "cer", [book])
 
 
@@ -152,7 +154,9 @@ def test_a_vote_on_what_a_candidate_was_counts_no_more(home, store):
     again = [task for listed in tasks_of(send(home)) for task in listed]
     assert len(again) == 2, "what was made again is asked again, and nothing else"
     assert {task.task_id for task in again}.isdisjoint(task.task_id for task in tasks)
-    [refusal] = refused(home, "cer", lines(label(tasks[[task.item_id for task in tasks].index(again[0].item_id)])))
+    was = tasks[[task.item_id for task in tasks].index(again[0].item_id)]
+    assert take(home, "cer", lines(label(was, preference="both"))).known == 1, "what is in the table stays known"
+    [refusal] = refused(home, "cer", lines(label(was) | {"at": "2026-11-02T08:00:00Z"}))
     assert refusal.reason == "item_changed"
     take(home, "cer", lines(*(label(task, preference="neither") for task in again)))
     labels = store.read("cer_labels").collect()
@@ -305,8 +309,7 @@ def test_what_cannot_be_is_said(home, store, tmp_path):
         (RequestError, lambda: send(home, "coe", third=True)),
         (NoVersion, lambda: send(home, "rank")),
         (NoVersion, lambda: take(home, "cer", "{}")),
-        (UnreadableFile, lambda: import_labels(home, "cer", [empty])),
-        (UnreadableFile, lambda: import_labels(home, "cer", [tmp_path / "nowhere"])),
+        (RequestError, lambda: send(home, each=2)),
         (NoVersion, lambda: send(tmp_path / "other")),
     ):
         with pytest.raises(error):
@@ -331,6 +334,148 @@ def test_a_killed_export_leaves_no_folder(home, store, monkeypatch):
             send(home)
     assert not list((home / "review").glob("cer-*[0-9]"))
     assert sum(send(home).tasks.values()) == 2 * store.read("cer_candidates").collect().height
+
+
+def test_a_file_that_is_none_is_named(home, tmp_path):
+    send(home)
+    (tmp_path / "empty").touch()
+    (tmp_path / "sheet.XLSX").write_bytes(b"PK\x03\x04")
+    for name in ("empty", "nowhere", "sheet.XLSX"):
+        with pytest.raises(UnreadableFile, match=name):
+            import_labels(home, "cer", [tmp_path / name])
+
+
+def test_names_are_the_same_in_capitals_and_other_widths(home):
+    [one] = enrol(home, ["Ann  Lee"])
+    assert enrol(home, ["ＡＮＮ lee"]) == [one]
+    with pytest.raises(RequestError, match="named twice"):
+        enrol(home, ["ann lee", "ANN LEE"])
+
+
+def test_what_a_killed_export_left_is_in_no_later_one(home, tmp_path):
+    (tmp_path / "out.part").mkdir()
+    (tmp_path / "out.part" / "tasks-u_0.jsonl").write_text("half")
+    exported = send(home, out=tmp_path / "out")
+    assert {path.name for path in exported.folder.iterdir()} == {f"tasks-{one}.jsonl" for one in exported.tasks}
+
+
+# --- Who leaves, who comes later
+
+
+def test_the_tasks_of_who_leaves_go_to_others_and_their_labels_are_refused(home, store):
+    one, two = tasks_of(send(home))
+    take(home, "cer", lines(label(two[0])))
+    assert withdraw(home, "cer", ["李老师"]) == len(two) - 1
+    [refusal] = refused(home, "cer", lines(label(two[1])))
+    assert refusal.reason == "unknown_task"
+    again = send(home, names=["王老师", "张老师"])
+    assert sum(again.tasks.values()) == len(one) + len(two) - 1
+    assert set(store.read("review_tasks").collect().group_by("item_id").len()["len"]) == {2}
+
+
+def test_new_items_are_shared_by_those_who_take_part_where_one_alone_is_named(home, store):
+    candidates = store.read("cer_candidates").collect()
+    store.write("cer_candidates", candidates.head(-1))
+    send(home)
+    store.write("cer_candidates", candidates)
+    exported = send(home, names=["王老师"])
+    assert list(exported.others.values()) == [1]
+    assert sum(exported.tasks.values()) == candidates.height
+    withdraw(home, "cer", NAMES)
+    with pytest.raises(RequestError, match="2 people are asked about each item, and there are 1"):
+        send(home, names=["王老师"])
+
+
+def test_two_professionals_can_be_asked_about_each_chain(home):
+    one, two = tasks_of(send(home, "coe", each=2))
+    assert {task.item_id for task in one} == {task.item_id for task in two}
+    take(home, "coe", lines(*(label(task) for task in (*one, *two))))
+    [verdict] = [row for row in agreement_of(home, "coe").figures.to_dicts() if row["annotator"] is None]
+    assert (verdict["raw"], verdict["n_items"]) == (1.0, len(one))
+
+
+# --- Known answers, and what models suggest
+
+
+def answered(path: Path, *rows: dict) -> Path:
+    path.write_text(lines(*rows), encoding="utf-8")
+    return path
+
+
+def test_items_with_a_known_answer_are_asked_and_decide_nothing(home, store, tmp_path):
+    ids = sorted(task.item_id for task in next(tasks_of(send(home, size=5))))
+    right = {"step1": True, "step2": True, "step3": True, "preference": "both"}
+    first = {"item_id": ids[0], "answers": right, "calibration": True, "why": "三步都对"}
+    gold = answered(tmp_path / "gold.jsonl", first, {"item_id": ids[1], "answers": right})
+    withdraw(home, "cer", NAMES)
+    of_each = list(tasks_of(send(home, gold=gold)))
+    assert [tasks[0].item_id for tasks in of_each] == [ids[0]] * 2
+    roles = dict(store.read("review_tasks").collect().select("item_id", "role").iter_rows())
+    assert (roles[ids[0]], roles[ids[1]]) == ("calibration", "gold")
+    said = [label(task, preference="both", step3=task.item_id != ids[1]) for tasks in of_each for task in tasks]
+    take(home, "cer", lines(*said))
+    assert store.read("cer_labels").collect().height == store.read("cer_candidates").collect().height - 2
+    assert agreement_of(home, "cer").work.select("known", "right").rows() == [(2, 0.5)] * 2
+    for wrong, what in (({"item_id": "none", "answers": right}, "no such item"), (first | {"answers": {}}, "of cer")):
+        with pytest.raises(UnreadableFile, match=what):
+            send(home, gold=answered(tmp_path / "wrong.jsonl", wrong))
+
+
+def test_what_a_model_suggests_is_marked_and_such_labels_are_no_independent_ones(home, store, tmp_path):
+    [first, *_] = sorted(store.read("coe_chains").collect()["post_id"])
+    row = {"item_id": first, "model": "m-7", "answers": {"verdict": "reject", "comment": "不接"}}
+    exported = send(home, "coe", each=2, suggestions=answered(tmp_path / "s.jsonl", row))
+    listed = [task for tasks in tasks_of(exported) for task in tasks]
+    assert [task.item_id for task in listed if "suggestion" in task.content] == [first] * 2
+    assert not any("m-7" in path.read_text(encoding="utf-8") for path in (home / "review").rglob("tasks-*"))
+    take(home, "coe", lines(*(label(task) for task in listed)))
+    reviews = store.read("coe_reviews").collect()
+    assert set(reviews.filter("suggested")["post_id"]) == {first}
+    [verdict] = [row for row in agreement_of(home, "coe").figures.to_dicts() if row["annotator"] is None]
+    assert verdict["n_items"] == reviews["post_id"].n_unique() - 1
+    assert [task for task in sent_tasks(home, "coe", answered=True) if task.content.get("suggestion")]
+
+
+# --- Labels that come again, or come wrong
+
+
+def test_a_corrected_answer_takes_the_place_of_the_first_and_the_labels_follow(home, store):
+    one, two = tasks_of(send(home))
+    take(home, "cer", lines(*(label(task, preference="both") for task in (*one, *two))))
+    later = {"at": "2026-11-02T08:00:00Z"}
+    imported = take(home, "cer", lines(label(one[0], preference="neither") | later))
+    assert (imported.new, imported.replaced) == (1, 1)
+    assert store.read("cer_labels").collect().height == len(one) - 1, "the two differ now"
+    with pytest.raises(LabelsRefused, match="answered before"):
+        take(home, "cer", lines(label(two[0], preference="neither")))
+
+
+def test_of_a_server_what_is_right_is_taken_and_the_rest_is_listed(home, store):
+    one, two = tasks_of(send(home))
+    sent = [Label.model_validate_json(lines(label(task))) for task in one]
+    sent += [Label.model_validate_json(lines(label(two[0]) | {"annotator": one[0].annotator}))]
+    imported = import_from_server(home, "cer", sent, "server")
+    assert (imported.new, [refusal.reason for refusal in imported.refusals]) == (len(one), ["another_person"])
+    assert store.read("cer_votes").collect().height == len(one)
+
+
+def test_a_sheet_without_answers_and_a_bad_one_are_named_beside_the_others(home):
+    exported = send(home, sheet=True)
+    blank, other = (task_file(exported.folder, one, ".xlsx") for one in exported.tasks)
+    [task, *_] = read_tasks(other.with_suffix(".jsonl"))
+    with opened(other) as sheet:
+        sheet.give(task.task_id, {"step1": True, "step2": True, "step3": True, "preference": "first"})
+    imported = import_labels(home, "cer", [blank, other])
+    assert (imported.new, imported.empty) == (1, (blank,))
+    with pytest.raises(RequestError, match="named twice"):
+        import_labels(home, "cer", [other, other])
+    [begun, *_] = read_tasks(blank.with_suffix(".jsonl"))
+    with opened(blank) as sheet:
+        sheet.answer(begun.task_id, "step1").value = "对"
+    with pytest.raises(LabelsRefused) as error:
+        import_labels(home, "cer", [blank, other])
+    [refusal] = error.value.refusals
+    assert (refusal.file, refusal.task_id, refusal.reason) == (str(blank), begun.task_id, "missing_answer")
 
 
 # --- The commands
