@@ -120,7 +120,8 @@ def push(kind: Kind) -> None:
     from pipelines.operations.review import team
 
     pushed, passwords = team.push(home(), kind)
-    terminal.line(f"{pushed.new:,} new tasks, {pushed.known:,} that were there already; make review serves them")
+    withdrawn = f", {pushed.withdrawn:,} taken back" if pushed.withdrawn else ""
+    terminal.line(f"{pushed.new:,} new tasks, {pushed.known:,} that were there{withdrawn}; make review serves them")
     for who, password in passwords.items():
         terminal.line(f"password of {who}, shown this once: {password}")
 

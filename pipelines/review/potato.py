@@ -3,7 +3,7 @@
 ::
 
     <home>/review/potato/<project>/tasks.jsonl     every task that was pushed, as the contract has it
-                                   items.jsonl     what Potato shows: of each task the newest text
+                                   items.jsonl     what Potato shows
                                    config.yaml     its configuration, with the keys of its sessions
                                    users.jsonl     who may sign in, passwords hashed
                                    page.css
@@ -21,7 +21,8 @@ import json
 import math
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,7 +31,7 @@ from pydantic import ValidationError
 
 from pipelines.core.files import held, write_whole
 from pipelines.core.home import Home
-from pipelines.errors import GongqingError, RequestError
+from pipelines.errors import Busy, GongqingError, RequestError
 from pipelines.review.contract import Label, Task
 from pipelines.review.potato_page import (
     CONFIG,
@@ -54,19 +55,21 @@ SERVING = ".serving"  # in a project's folder: the lock that its server holds
 _PUSHING = ".pushing"
 _NAME = re.compile(r"\w[\w.@-]{0,63}")  # of a person: it names a folder of Potato's
 _TAKEN = ("pocket",)  # folders that Potato makes itself beside those of people
+_ITEM_ID = re.compile(r'"([0-9a-f]{16})"')  # as JSON has it
 _ROUNDS = 100_000  # of PBKDF2, as Potato has it
 _KEYS = ("secret_key", "admin_api_key")
 
 
 @dataclass(frozen=True)
 class Pushed:
-    """What a push did: how many tasks are `new` and how many were `known`, in which `projects`; the `passwords` of
-    those who had none, to be shown once. What is new is seen once the servers of `restart` are started again, which
-    `make review` does by itself.
+    """What a push did: how many tasks are `new`, how many were `known` and how many were `withdrawn`, in which
+    `projects`; the `passwords` of those who had none, to be shown once. What has changed is seen once the servers of
+    `restart` are started again, which `make review` does by itself.
     """
 
     new: int
     known: int
+    withdrawn: int
     projects: tuple[str, ...]
     passwords: Mapping[str, str] = field(repr=False)
     restart: tuple[str, ...] = ()
@@ -102,11 +105,11 @@ def projects_of(home: Path) -> list[Path]:
     return sorted(path.parent for path in folder_of(home).glob(f"*/{TASKS}"))
 
 
-def push(home: Path, tasks: Iterable[Task]) -> Pushed:
-    """Gives tasks to Potato, each to the person that it names. The same tasks again change nothing.
+def push(home: Path, tasks: Iterable[Task], is_over: Callable[[Task], bool] = lambda _: False) -> Pushed:
+    """Gives tasks to Potato, each to the person that it names, and takes back what `is_over`, with whatever was said of
+    it. The same tasks again change nothing.
 
-    A task whose text has changed takes the place of the one that was; a label of the older text is still pulled, with
-    the hash of what was shown. Raises RequestError for a name that Potato cannot have.
+    Raises RequestError for a name that Potato cannot have.
     """
     by_project: dict[str, list[Task]] = {}
     for task in tasks:
@@ -115,18 +118,32 @@ def push(home: Path, tasks: Iterable[Task]) -> Pushed:
     _require_names({task.annotator for some in by_project.values() for task in some} | passwords_of(folder).keys())
     with held(folder / _PUSHING):
         fresh: dict[str, str] = {}
-        new = known = 0
+        new = known = withdrawn = 0
         restart = []
-        for name, asked in sorted(by_project.items()):
-            before = _read_tasks(folder / name)
-            there = {item_id(task) for task in before}
-            added = {item_id(task): task for task in asked if item_id(task) not in there}
+        for name in sorted({*by_project, *(project.name for project in projects_of(home))}):
+            before, asked = _read_tasks(folder / name), by_project.get(name, [])
+            left = {item_id(task): task for task in before if not is_over(task)}
+            added = {item_id(task): task for task in asked if item_id(task) not in left}
             new, known = new + len(added), known + len(asked) - len(added)
-            fresh |= _givepasswords_of(folder, {task.annotator for task in asked})
-            write_project(folder / name, [*before, *added.values()], passwords_of(folder))
-            if added and serving(folder / name):
-                restart.append(name)
-    return Pushed(new, known, tuple(sorted(by_project)), fresh, tuple(restart))
+            withdrawn += len(before) - len(left)
+            if added or len(left) < len(before):
+                if is_running := serving(folder / name):
+                    restart.append(name)
+                fresh |= _make_passwords(folder, {task.annotator for task in asked})
+                _write(folder / name, [*left.values(), *added.values()], passwords_of(folder), is_running=is_running)
+    return Pushed(new, known, withdrawn, tuple(sorted(by_project)), fresh, tuple(restart))
+
+
+def _write(project: Path, tasks: Sequence[Task], passwords: Mapping[str, str], *, is_running: bool) -> None:
+    """Writes a project; removes one of no tasks. What a server that runs has to forget goes when it starts again."""
+    if tasks:
+        write_project(project, tasks, passwords)
+        if not is_running:
+            prepare(project)
+        return
+    (project / TASKS).unlink()  # with it the project is gone, and its server ends
+    if not is_running:
+        shutil.rmtree(project)
 
 
 def write_project(folder: Path, tasks: Sequence[Task], passwords: Mapping[str, str]) -> None:
@@ -135,17 +152,12 @@ def write_project(folder: Path, tasks: Sequence[Task], passwords: Mapping[str, s
     """
     people = sorted({task.annotator for task in tasks})
     config = configuration(tasks, people, _keys(folder))
-    _write(folder / STYLE, style())
-    _write(folder / USERS, _lines(_users(folder, people, passwords)))
-    _write(folder / ITEMS, _lines(map(item_of, newest(tasks))))
-    _write(folder / CONFIG, json.dumps(config, indent=1) + "\n")  # JSON is YAML as well
+    _write_file(folder / STYLE, style())
+    _write_file(folder / USERS, _lines(_users(folder, people, passwords)))
+    _write_file(folder / ITEMS, _lines(map(item_of, tasks)))
+    _write_file(folder / CONFIG, json.dumps(config, indent=1) + "\n")  # JSON is YAML as well
     # Last, for with it the project is there.
-    _write(folder / TASKS, _lines(task.model_dump(mode="json") for task in tasks))
-
-
-def newest(tasks: Iterable[Task]) -> list[Task]:
-    """Of each task the text that was pushed last."""
-    return list({task.task_id: task for task in tasks}.values())
+    _write_file(folder / TASKS, _lines(task.model_dump(mode="json") for task in tasks))
 
 
 def pull(home: Path) -> tuple[list[Label], list[Refusal]]:
@@ -164,14 +176,24 @@ def pull(home: Path) -> tuple[list[Label], list[Refusal]]:
     return labels, refusals
 
 
-def reopen(project: Path) -> None:
-    """Leads those back to labelling whom Potato told that they are through, though they have items again, or one that
-    they left by halves: what has any answer is done for Potato, and who is done stays so. Half an answer is dropped.
+def prepare(project: Path) -> None:
+    """Makes what Potato has stored fit the tasks as they are now.
+
+    What is no task any more is forgotten. Those are led back to labelling whom Potato told that they are through,
+    though they have items again, or one that they left by halves: what has any answer is done for Potato, and who is
+    done stays so. Half an answer is dropped.
 
     Only while no server of the project runs.
     """
-    tasks = {item_id(task): task for task in newest(_read_tasks(project))}
+    tasks = {item_id(task): task for task in _read_tasks(project)}
+    for path in (project / OUTPUT).glob("*/*"):
+        if path.name == "annotation_history.jsonl":
+            lines = path.read_text(encoding="utf-8").split("\n")
+            _write_file(path, "\n".join(line for line in lines if _item_ids(line) <= tasks.keys()))
     for path in (project / OUTPUT).glob("*/user_state.json"):
+        stored = path.read_text(encoding="utf-8")
+        if not _item_ids(stored) <= tasks.keys():
+            write_whole(path, json.dumps(_without(json.loads(stored), tasks), ensure_ascii=False, indent=2).encode())
         state = _read_state(path)
         if state["current_phase_and_page"][0] != "done":
             continue
@@ -185,6 +207,22 @@ def reopen(project: Path) -> None:
             write_whole(path, json.dumps(state, ensure_ascii=False, indent=2).encode())
 
 
+def require_stopped(home: Path) -> None:
+    """Raises Busy while a server of one of the home's projects runs: it would write again what is taken away."""
+    for project in projects_of(home):
+        if serving(project):
+            raise Busy("people are labelling", where=project, hint="end make review first, with Ctrl-C")
+
+
+def forget_missing(home: Path) -> None:
+    """Takes away what lies in the projects of items that are in no list of tasks any more: an erasure has shortened it.
+
+    Only while no server runs.
+    """
+    for project in projects_of(home):
+        _write(project, _read_tasks(project), passwords_of(folder_of(home)), is_running=False)
+
+
 def serving(project: Path) -> bool:
     """Whether a server of this project is running."""
     try:
@@ -192,6 +230,26 @@ def serving(project: Path) -> bool:
             return False
     except BlockingIOError:
         return True
+
+
+def _item_ids(text: str) -> set[str]:
+    """All that may be the id of an item in a text of Potato's."""
+    return set(_ITEM_ID.findall(text))
+
+
+def _without(node: Any, tasks: Collection[str]) -> Any:
+    """What Potato has stored, without anything that is kept under the id of an item that is no task."""
+    if isinstance(node, dict):
+        return {key: _without(value, tasks) for key, value in node.items() if _is_kept(key, tasks)}
+    if isinstance(node, list):
+        return [_without(one, tasks) for one in node if _is_kept(one, tasks)]
+    return node
+
+
+def _is_kept(node: Any, tasks: Collection[str]) -> bool:
+    if isinstance(node, dict):
+        node = node.get("instance_id")
+    return not (isinstance(node, str) and _ITEM_ID.fullmatch(f'"{node}"') and node not in tasks)
 
 
 def _pull_person(project: str, path: Path, tasks: Mapping[str, Task]) -> Iterator[Label | Refusal]:
@@ -330,7 +388,7 @@ def passwords_of(folder: Path) -> dict[str, str]:
     return {name: word for name, _, word in (line.partition("\t") for line in lines if line)}
 
 
-def _givepasswords_of(folder: Path, people: Iterable[str]) -> dict[str, str]:
+def _make_passwords(folder: Path, people: Iterable[str]) -> dict[str, str]:
     """Makes a password for each person who has none; gives those that are new."""
     known = passwords_of(folder)
     fresh = {name: secrets.token_urlsafe(12) for name in sorted(people) if name not in known}
@@ -377,7 +435,7 @@ def _lines(records: Iterable[Mapping[str, Any]]) -> str:
     return "".join(f"{json.dumps(record)}\n" for record in records)  # ASCII: nothing in a text ends a line for anybody
 
 
-def _write(path: Path, text: str) -> None:
+def _write_file(path: Path, text: str) -> None:
     content = text.encode()
     if not path.exists() or path.read_bytes() != content:
         write_whole(path, content)

@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import http.cookiejar
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -23,7 +24,7 @@ from typing import Self
 from pipelines.core.files import held
 from pipelines.core.service import end_session
 from pipelines.errors import Busy, GongqingError, RequestError
-from pipelines.review.potato import PASSWORDS, SERVING, folder_of, passwords_of, projects_of, reopen, usernames_of
+from pipelines.review.potato import PASSWORDS, SERVING, folder_of, passwords_of, prepare, projects_of, usernames_of
 from pipelines.review.potato_page import CONFIG, ITEMS
 from pipelines.settings import ROOT, home
 
@@ -59,7 +60,7 @@ class Server:
         except BlockingIOError as error:
             hint = "end that one first: two servers would write over each other's labels"
             raise Busy("a server of this project is running", where=self.folder, hint=hint) from error
-        reopen(self.folder)
+        prepare(self.folder)
         # The lock goes to the process as well: it is held as long as Potato lives, whatever becomes of us.
         with (self.folder / LOG).open("ab") as words:
             self._process = subprocess.Popen(
@@ -136,6 +137,9 @@ def serve(home_folder: Path, first_port: int = PORT) -> Iterator[list[Server]]:
     with contextlib.ExitStack() as stack:
         while True:
             changed = False
+            for project in set(servers) - set(projects_of(home_folder)):
+                servers.pop(project).stop()
+                shutil.rmtree(project)  # nothing is left of it to be asked
             for project in projects_of(home_folder):
                 stamp = tuple((project / name).stat().st_mtime_ns for name in (ITEMS, CONFIG))
                 if project not in servers:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from pipelines.review.contract import Task
+from pipelines.review.potato import folder_of
 from pipelines.review.potato_page import CONFIG, item_id, schema_name
 from pipelines.review.potato_server import PROGRAM
 
@@ -114,3 +115,23 @@ def stored(answers: dict[str, Any]) -> dict[str, str]:
                 name = value if isinstance(value, str) else json.dumps(value)
                 sent[f"{schema_name(field)}:{name}"] = name
     return sent
+
+
+def pairs(annotations: dict[str, Any]) -> list[Any]:
+    """What the page sends, as Potato stores it."""
+    return [[dict(zip(("schema", "name"), key.split(":"), strict=True)), value] for key, value in annotations.items()]
+
+
+def store(home: Path, who: str, given: dict[str, Any], project: str = "cer", **more: Any) -> Path:
+    """The file of a person, by ids of items what was stored."""
+    path = folder_of(home) / project / "output" / who / "user_state.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    state = {
+        "user_id": who,
+        "instance_id_ordering": list(given),
+        "current_phase_and_page": ["annotation", None],
+        "instance_id_to_behavioral_data": {},
+        "instance_id_to_label_to_value": given,
+    }
+    path.write_text(json.dumps(state | more), encoding="utf-8")
+    return path

@@ -153,6 +153,27 @@ def test_who_leaves_the_last_item_by_halves_gets_it_again(tmp_path: Path) -> Non
     assert pulled(tmp_path) == {one.task_id: GOOD["cer"], other.task_id: GOOD["cer"]}
 
 
+def test_what_is_taken_back_is_gone_from_all_that_potato_keeps_and_the_rest_goes_on(tmp_path: Path) -> None:
+    gone, done, left = (task("cer", n) for n in (1, 2, 3))
+    push(tmp_path, [gone, done, left])
+    served = serve(tmp_path, free_port())
+    try:
+        [server] = next(served)
+        for one in (gone, done):
+            signed_in(server, "p1").label(one, GOOD["cer"])
+        person = signed_in(server, "p1")  # who looks at the last one meanwhile
+        pushed = push(tmp_path, [left], lambda one: one.task_id == gone.task_id)
+        assert (pushed.withdrawn, pushed.restart) == (1, ("cer",))
+        [server] = next(served)
+        person.label(left, GOOD["cer"])
+        assert item_id(gone) not in person.ask("/annotate").text
+        assert pulled(tmp_path) == {one.task_id: GOOD["cer"] for one in (done, left)}
+    finally:
+        served.close()
+    kept = [path for path in folder_of(tmp_path).rglob("*") if path.is_file() and path.name != "potato.log"]
+    assert [path for path in kept if item_id(gone).encode() in path.read_bytes()] == []
+
+
 def test_hostile_texts_are_shown_as_they_are_and_labelled(tmp_path: Path) -> None:
     tasks = hostile("cer")
     push(tmp_path, tasks)
@@ -206,6 +227,7 @@ def attempts(routes: list[tuple[str, list[str]]], item: str) -> Iterator[tuple[s
                 yield (f"{path}?{query}", method, None) if method == "GET" else (path, method, named)
 
 
+@pytest.mark.drill("privacy")
 @pytest.mark.parametrize("who", ["p2", "nobody"])
 def test_by_no_route_another_persons_labels_are_read(server: Server, tmp_path: Path, who: str) -> None:
     project = tmp_path / "cer"

@@ -10,14 +10,17 @@ from pipelines.review import potato
 
 
 def push(home: Path, name: str) -> tuple[potato.Pushed, dict[str, str]]:
-    """Gives the tasks of a kind that went out and have no label to Potato; again, it changes nothing.
+    """Makes Potato ask the tasks of a kind that went out and have no label, and none that was taken back, or is not to
+    be shown any more; again, it changes nothing.
 
     Returns what was done, and the passwords of those who had none, by pseudonym and name, to be shown once.
 
     Raises UnknownName for the kind, RequestError for a name that Potato cannot have, NoVersion where there is nothing
     to judge.
     """
-    pushed = potato.push(home, sent_tasks(home, name))
+    kind = require_kind(name)
+    standing = {task.task_id for task in sent_tasks(home, kind, answered=True)}
+    pushed = potato.push(home, sent_tasks(home, kind), lambda task: task.kind == kind and task.task_id not in standing)
     called = people(home)
     return pushed, {f"{called[one]} ({one})": password for one, password in pushed.passwords.items()}
 

@@ -6,33 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from potato_people import stored
+from potato_people import pairs, store, stored
 from potato_tasks import GOOD, label, task
 
 from pipelines.errors import GongqingError
 from pipelines.review.contract import Kind, Label, Task
-from pipelines.review.potato import Refusal, folder_of, pull, push, reopen
+from pipelines.review.potato import Refusal, folder_of, prepare, pull, push
 from pipelines.review.potato_page import item_id, project_of
-
-
-def pairs(annotations: dict[str, Any]) -> list[Any]:
-    """What the page sends, as Potato stores it."""
-    return [[dict(zip(("schema", "name"), key.split(":"), strict=True)), value] for key, value in annotations.items()]
-
-
-def store(home: Path, who: str, given: dict[str, Any], project: str = "cer", **more: Any) -> Path:
-    """The file of a person, by ids of items what was stored."""
-    path = folder_of(home) / project / "output" / who / "user_state.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    state = {
-        "user_id": who,
-        "instance_id_ordering": list(given),
-        "current_phase_and_page": ["annotation", None],
-        "instance_id_to_behavioral_data": {},
-        "instance_id_to_label_to_value": given,
-    }
-    path.write_text(json.dumps(state | more), encoding="utf-8")
-    return path
 
 
 def pulled(home: Path, of: Task, annotations: Any, **more: Any) -> tuple[list[Label], list[Refusal]]:
@@ -191,7 +171,7 @@ def test_a_file_that_is_damaged_stops_the_pull(tmp_path: Path, content: str) -> 
 
 
 def phase_after(home: Path, who: str = "p1") -> tuple[str, list[str]]:
-    reopen(folder_of(home) / "cer")
+    prepare(folder_of(home) / "cer")
     state = json.loads((folder_of(home) / "cer" / "output" / who / "user_state.json").read_text(encoding="utf-8"))
     return state["current_phase_and_page"][0], list(state["instance_id_to_label_to_value"])
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from potato_people import pairs, store
 from potato_tasks import CONTENTS, task
 from review_tasks import HOSTILE, hostile
 
 from pipelines.core.files import held
-from pipelines.errors import RequestError
+from pipelines.errors import Busy, RequestError
 from pipelines.review.contract import Kind
-from pipelines.review.potato import SERVING, folder_of, passwords_of, projects_of, push
+from pipelines.review.potato import SERVING, folder_of, passwords_of, projects_of, pull, push, require_stopped
 from pipelines.review.potato_page import as_written, configuration, item_id, item_of
 from pipelines.review.questions import screen_of
 
@@ -121,13 +122,34 @@ def test_new_tasks_and_new_people_come_behind_the_old(tmp_path: Path) -> None:
     assert config_of(project)["user_config"]["users"] == ["p1", "p2"]
 
 
-def test_of_a_text_that_has_changed_the_newest_is_shown(tmp_path: Path) -> None:
-    older, newer = task("coe"), task("coe", L1="他很难过。")
-    push(tmp_path, [older, task("coe", 2)])
-    assert push(tmp_path, [newer]).new == 1
+def test_what_is_over_is_taken_back_with_what_was_said_of_it(tmp_path: Path) -> None:
+    gone, stays = task("coe"), task("coe", 2)
+    push(tmp_path, [gone, stays, task("cer")])
     project = folder_of(tmp_path) / "coe"
-    assert {item["id"] for item in lines(project / "items.jsonl")} == {item_id(newer), item_id(task("coe", 2))}
-    assert len(lines(project / "tasks.jsonl")) == 3  # a label of the older is still known
+    said = {item_id(one): pairs({"verdict:accept": "accept"}) for one in (gone, stays)}
+    state = store(tmp_path, "p1", said, project="coe")
+    history = [{"instance_id": item_id(one), "timestamp": "2026-01-02T03:04:05"} for one in (gone, stays)]
+    state.with_name("annotation_history.jsonl").write_text("\n".join(map(json.dumps, history)), encoding="utf-8")
+    pushed = push(tmp_path, [task("coe", 3)], lambda one: one.task_id == gone.task_id)
+    assert (pushed.new, pushed.known, pushed.withdrawn) == (1, 0, 1)
+    assert {item["id"] for item in lines(project / "items.jsonl")} == {item_id(stays), item_id(task("coe", 3))}
+    assert [path for path in project.rglob("*") if path.is_file() and item_id(gone) in path.read_text()] == []
+    labels, refusals = pull(tmp_path)
+    assert ([label.task_id for label in labels], refusals) == ([stays.task_id], [])
+    assert push(tmp_path, [], lambda one: one.kind == "coe").withdrawn == 2
+    assert [path.name for path in projects_of(tmp_path)] == ["cer"]
+    assert not project.exists()
+
+
+def test_of_a_server_that_runs_nothing_is_taken_before_it_starts_again(tmp_path: Path) -> None:
+    push(tmp_path, [task("cer")])
+    project = folder_of(tmp_path) / "cer"
+    with held(project / SERVING):
+        assert push(tmp_path, [], lambda _: True).restart == ("cer",)
+        with pytest.raises(Busy, match="people are labelling"):
+            push(tmp_path, [task("cer")]) and require_stopped(tmp_path)
+        assert project.exists()
+    require_stopped(tmp_path)
 
 
 def test_a_server_that_runs_has_to_start_again_for_what_is_new(tmp_path: Path) -> None:
