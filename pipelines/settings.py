@@ -264,6 +264,8 @@ class Release(_Section):
     floors: Annotated[dict[str, Annotated[float, Field(gt=0, le=1)]], BeforeValidator(_figures)] = Field(
         default_factory=dict
     )
+    # Models that have to pass the test of `gongqing calibrate KIND --judge`, by what they judge: "cer.preference".
+    judges: dict[Annotated[str, Field(pattern="^(coe|cer|compare)[.][a-z0-9]+$")], str] = Field(default_factory=dict)
 
 
 class Training(_Section):

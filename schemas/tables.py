@@ -24,6 +24,7 @@ TABLES: dict[str, type[Table]] = {
     "coe_reviews": reviews.CoeReviews,
     "rankings": reviews.Rankings,
     "cer_labels": annotations.CerLabels,
+    "agreements": reviews.Agreements,
     "disc_profiles": personas.DiscProfiles,
     "persona_fits": personas.PersonaFits,
     "personas": personas.Personas,
@@ -42,6 +43,7 @@ TABLES: dict[str, type[Table]] = {
     "rm_outcome": training.RmOutcome,
     "rm_unified": training.RmUnified,
     "calibrations": calibrations.Calibrations,
+    "judge_tests": reviews.JudgeTests,
     "rollouts": training.Rollouts,
 }
 

@@ -27,6 +27,7 @@ from pipelines.operations.lineage import Event
 from pipelines.release.publish.card import PaperTable
 from pipelines.store.release_manifest import Finding, Release
 from pipelines.store.store import Version
+from schemas.labels import OMEGA
 from schemas.tables import TABLES
 
 _MOST_REASONS = 3  # of drops, in a line
@@ -316,6 +317,20 @@ def diversity(figures: pl.DataFrame) -> Table:
     for lang, figure, *values in figures.iter_rows():
         form = ",.0f" if figure in {"dialogues", "turns"} else ".3f"
         table.add_row(lang, figure, *("" if one is None else format(one, form) for one in values))
+    return table
+
+
+def judge_tests(rows: pl.DataFrame) -> Table:
+    """Whether models may stand in for people."""
+    caption = "ω: share of people whom the model beats, ½ is enough; ρ: how often it is as near as they are"
+    figures = ("omega", "rho", "epsilon", "kappa", "kappa_of_people")
+    counts = ("items", "people")
+    names = ("ω", "ρ", "ε", "κ with people", "κ among people")
+    table = TextTable("question", "model", *counts, *names, "may stand in", right=(*counts, *names), caption=caption)
+    for row in rows.iter_rows(named=True):
+        shown = ["undefined" if row[name] is None else f"{row[name]:.2f}" for name in figures]
+        may = "yes" if row["omega"] >= OMEGA else "no"
+        table.add_row(row["question"], row["model"], f"{row['n_items']:,}", f"{row['n_people']:,}", *shown, may)
     return table
 
 

@@ -4,7 +4,7 @@ What counts is what people say independently: no label of an item with a known a
 suggestion, and none of an adjudicator, who is asked only where two differ.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -13,10 +13,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pipelines.core.agreement import DRAWS, MEASURES, MISSING, Estimate, against_others, estimate_agreement
+from pipelines.core.stage import stage
 from pipelines.errors import UnknownName
 from pipelines.review.consensus import STEPS
 from schemas.ids import candidate_id
 from schemas.labels import PREFERENCES
+from schemas.reviews import Agreements
+from schemas.table import Dropped
 
 # A line of the report: a question, of all people (annotator: null) or of one against the others. `n_items`: items with
 # two ratings or more. Null figures are undefined, and `undefined` names them; null bounds are those of no interval.
@@ -27,6 +30,9 @@ AGREEMENT = pl.Schema(
 )
 _DIGITS = 9  # the last ones depend on the processor
 _VERDICTS = ("accept", "mend", "reject")
+
+
+ALL = "all"  # in place of a pseudonym
 
 
 class Rating(NamedTuple):
@@ -56,16 +62,14 @@ def measure_agreement(kind: str, rows: pl.DataFrame, *, draws: int = DRAWS, seed
     """
     if kind not in _KINDS:
         raise UnknownName("kind of review", kind, _KINDS)
-    ratings, questions = _KINDS[kind]
-    independent = rows.filter(pl.col("role") == "annotator", ~pl.col("suggested"))
-    given = list(ratings(independent.filter(kind=kind) if "kind" in rows.columns else independent))
+    given = list(ratings_of(kind, independent(kind, rows)))
     lines = []
-    for question, n_labels in questions.items():
+    for question, n_labels in questions_of(kind).items():
         of_question = [one for one in given if one.question == question]
         people = sorted({one.annotator for one in of_question})
         if not people:
             continue
-        table, items = _table(of_question, people)
+        table, items = table_of(of_question, people)
         clusters = None if len(np.unique(items)) == len(items) else items
         estimates = estimate_agreement(table, n_labels, clusters=clusters, draws=draws, seed=seed)
         paired = (table != MISSING).sum(axis=1) > 1
@@ -109,7 +113,23 @@ def _line(
     return question, person, len(np.unique(items)), n_raters, *figures, undefined
 
 
-def _table(ratings: list[Rating], people: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def independent(kind: str, rows: pl.DataFrame) -> pl.DataFrame:
+    """The labels of a kind, out of its table, that somebody gave who knew nobody else's."""
+    of_kind = rows.filter(kind=kind) if "kind" in rows.columns else rows
+    return of_kind.filter(pl.col("role") == "annotator", ~pl.col("suggested"))
+
+
+def ratings_of(kind: str, rows: pl.DataFrame) -> Iterator[Rating]:
+    """What labels of a kind say to each question."""
+    return _KINDS[kind][0](rows)
+
+
+def questions_of(kind: str) -> dict[str, int]:
+    """The questions of a kind, each with the number of labels to choose from."""
+    return _KINDS[kind][1]
+
+
+def table_of(ratings: Sequence[Rating], people: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Ratings as a table, units x people, and the number of the item of each unit."""
     item_of = {one.unit: one.item for one in ratings}
     row_of = {unit: row for row, unit in enumerate(sorted(item_of))}
@@ -153,3 +173,24 @@ _KINDS: dict[str, tuple[Callable[[pl.DataFrame], Iterator[Rating]], dict[str, in
     "rank": (_of_rankings, {"better": 2}),
     "compare": (_of_rankings, {"better": 3}),
 }
+
+
+@stage("agreements", group="review", optional_parents=("cer_votes", "coe_reviews", "rankings"))
+def make_agreements(
+    cer_votes: pl.DataFrame, coe_reviews: pl.DataFrame, rankings: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """How far people agree, by kind, question and person."""
+    given = {"cer": cer_votes, "coe": coe_reviews, "rank": rankings, "compare": rankings}
+    lines = [
+        {
+            **{name: row[name] for name in ("question", "n_items", "n_raters")},
+            "kind": kind,
+            "annotator": row["annotator"] or ALL,
+            "measure": measure,
+            **{name: row[measure + end] for name, end in (("value", ""), ("low", "_low"), ("high", "_high"))},
+        }
+        for kind, rows in given.items()
+        for row in measure_agreement(kind, rows).iter_rows(named=True)
+        for measure in MEASURES
+    ]
+    return pl.DataFrame(lines, schema=Agreements.polars_schema()), Dropped.create_empty()

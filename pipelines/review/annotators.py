@@ -5,10 +5,10 @@ from typing import Any
 
 import polars as pl
 
+from pipelines.review.answers import columns_of
 from pipelines.review.assigning import COUNTING
-from pipelines.review.consensus import KEY, QUESTIONS
+from pipelines.review.consensus import KEY
 from pipelines.review.contract import Kind
-from pipelines.review.importing import PLACES
 from schemas.dropped import Row
 from schemas.ids import candidate_id
 
@@ -25,7 +25,7 @@ def right_on_known(kind: Kind, labels: pl.DataFrame, known: Mapping[str, Mapping
     Returns a row for each person with such labels, by pseudonym: `annotator`, `items`, and `right`, the share of them.
     """
     rows = [
-        (row["annotator"], _is_right(kind, row, known[item_id]))
+        (row["annotator"], all(row[name] == right for name, right in columns_of(kind, known[item_id]).items()))
         for row in labels.filter(~pl.col("role").is_in(COUNTING)).iter_rows(named=True)
         if (item_id := _item_id(kind, row)) in known
     ]
@@ -44,17 +44,6 @@ def _item_id(kind: Kind, row: Row) -> str:
         case "cer":
             return candidate_id(*(row[name] for name in KEY))
     return str(row["item_id"])
-
-
-def _is_right(kind: Kind, row: Row, answers: Mapping[str, Any]) -> bool:
-    match kind:
-        case "coe":
-            return bool(row["verdict"] == answers["verdict"])
-        case "cer":
-            return all(row[question] == answers[question] for question in QUESTIONS)
-        case "rank":
-            return bool(row["places"] == answers["places"])
-    return bool(row["places"] == PLACES[answers["preference"]])
 
 
 def pace(votes: pl.DataFrame, fast: float = FAST) -> pl.DataFrame:

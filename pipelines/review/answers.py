@@ -10,8 +10,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipelines.review.contract import ANSWERS, Kind, Text
+from pipelines.review.consensus import KEY, QUESTIONS
+from pipelines.review.contract import ANSWERS, Choice, Kind, Text
 from pipelines.review.items import Item
+from schemas.dropped import Row
+from schemas.ids import parse_candidate_id
 
 
 class ItemAnswers(BaseModel):
@@ -47,6 +50,33 @@ def problem_of(kind: Kind, one: ItemAnswers, item: Item | None) -> str | None:
         return f"the answers are none of {kind}: {first['msg']}"
     places = getattr(answers, "places", None)
     return None if places is None or len(places) == item.n_shuffled else f"{item.n_shuffled} answers are to be ranked"
+
+
+# Of two answers: both have the same place where neither is better, the first where both are good.
+PLACES: dict[Choice, list[int]] = {"first": [1, 2], "second": [2, 1], "both": [1, 1], "neither": [2, 2]}
+
+
+def columns_of(kind: Kind, answers: Mapping[str, Any]) -> Row:
+    """What answers about an item are in the table of the labels of its kind, comments and edits aside."""
+    match kind:
+        case "coe":
+            return {"verdict": answers["verdict"]}
+        case "cer":
+            return {question: answers[question] for question in QUESTIONS}
+        case "rank":
+            return {"places": answers["places"]}
+    return {"places": PLACES[answers["preference"]]}
+
+
+def about(item: Item) -> Row:
+    """The columns that say what was judged, in the table of the labels of its kind."""
+    columns: Row = {"labelled": item.hash}
+    match item.kind:
+        case "coe":
+            return columns | {"post_id": item.item_id, "answer_id": item.answer_id}
+        case "cer":
+            return columns | dict(zip(KEY, parse_candidate_id(item.item_id), strict=True))
+    return columns | {"item_id": item.item_id, "kind": item.kind, "models": list(item.models)}
 
 
 def as_shown(kind: Kind, answers: Mapping[str, Any], order: Sequence[int]) -> dict[str, Any]:

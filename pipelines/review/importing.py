@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from pydantic import ValidationError
 
+from pipelines.review.answers import PLACES, about
 from pipelines.review.assigning import VOTES
 from pipelines.review.consensus import KEY, QUESTIONS, STEPS
 from pipelines.review.contract import (
@@ -30,7 +31,6 @@ from pipelines.review.contract import (
 from pipelines.review.items import LEVELS, Item
 from pipelines.review.refusals import Refusal, RefusedError
 from schemas.dropped import Row
-from schemas.ids import parse_candidate_id
 from schemas.labels import Preference
 from schemas.reasoning import COE_TAGS, blank, tags
 from schemas.reviews import CerVotes, CoeReviews, Rankings
@@ -106,7 +106,7 @@ def read_labels(
                 continue
             if there is not None and not _is_later(label, there):
                 raise RefusedError("answered_otherwise")
-            read[label.task_id] = entry, _about(_item_of(task, items)) | given
+            read[label.task_id] = entry, about(_item_of(task, items)) | given
         except RefusedError as error:
             refusals[entry] = Refusal(entry.file, entry.line, _named(entry.text), error.reason, error.detail)
     if kind == "cer":
@@ -185,17 +185,6 @@ def _is_later(label: Label, there: Row) -> bool:
     return label.at is not None and there["at"] is not None and label.at > there["at"]
 
 
-def _about(item: Item) -> Row:
-    """The columns that say what was judged."""
-    about: Row = {"labelled": item.hash}
-    match item.kind:
-        case "coe":
-            return about | {"post_id": item.item_id, "answer_id": item.answer_id}
-        case "cer":
-            return about | dict(zip(KEY, parse_candidate_id(item.item_id), strict=True))
-    return about | {"item_id": item.item_id, "kind": item.kind, "models": list(item.models)}
-
-
 def _given(label: Label, task: Row) -> Row:
     """The columns that say who answered, and what, whatever has become of the item."""
     answers = label.read()
@@ -227,10 +216,6 @@ def _places(places: Sequence[int], order: Sequence[int]) -> list[int]:
         raise RefusedError("missing_answer", "places")
     place_of = dict(zip(order, places, strict=True))
     return [place_of[text] for text in sorted(place_of)]
-
-
-# Of two answers as shown. Both have the same place where neither is better: the first where both are good.
-PLACES: dict[Choice, list[int]] = {"first": [1, 2], "second": [2, 1], "both": [1, 1], "neither": [2, 2]}
 
 
 def turned_back(choice: Choice, order: Sequence[int]) -> Preference:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,9 +17,11 @@ from pipelines.cli import app
 from pipelines.errors import LabelsRefused, NoVersion, RequestError, UnknownName, UnreadableFile
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import MAKERS
+from pipelines.operations.calibrate.judges import calibrate_judge
 from pipelines.operations.review.agreeing import agreement_of
 from pipelines.operations.review.exporting import Exported, Wish, export, sent_tasks, task_file, withdraw
 from pipelines.operations.review.importing import import_from_server, import_labels
+from pipelines.operations.review.inbox import take_all
 from pipelines.operations.review.people import enrol, people, people_file
 from pipelines.operations.review.team import pull, push
 from pipelines.review.contract import Label
@@ -476,6 +479,55 @@ def test_a_sheet_without_answers_and_a_bad_one_are_named_beside_the_others(home)
         import_labels(home, "cer", [blank, other])
     [refusal] = error.value.refusals
     assert (refusal.file, refusal.task_id, refusal.reason) == (str(blank), begun.task_id, "missing_answer")
+
+
+# --- Models beside people, and labels that arrive by themselves
+
+
+def test_a_model_is_held_against_the_people_who_labelled(home, store, tmp_path):
+    people_ = ["甲", "乙", "丙", "丁"]
+    for listed in tasks_of(send(home, names=people_)):
+        take(
+            home, "cer", lines(*(label(task, preference="both", step1=int(task.shown, 16) % 9 > 0) for task in listed))
+        )
+    right = {"step1": True, "step2": True, "step3": False, "preference": "both"}
+    ids = sorted(set(store.read("review_tasks").collect()["item_id"]))
+    model = answered(tmp_path / "m.jsonl", *({"item_id": one, "model": "m", "answers": right} for one in ids))
+    rows = {row["question"]: row for row in calibrate_judge(home, "cer", model, "experts").to_dicts()}
+    assert set(rows) == {"step1", "step2", "step3", "preference"}
+    assert (rows["preference"]["omega"], rows["preference"]["kappa_of_people"]) == (1.0, None)
+    assert rows["step1"]["n_people"] == 4
+    assert 0 < rows["step1"]["rho"] <= 1
+    assert len(store.versions("judge_tests")) == 1
+    calibrate_judge(home, "cer", model, "experts")
+    assert len(store.versions("judge_tests")) == 1, "the same figures change nothing"
+    for kind, of, error in (
+        ("rank", "experts", RequestError),
+        ("cer", "friends", UnknownName),
+        ("coe", "crowd", NoVersion),
+    ):
+        with pytest.raises(error):
+            calibrate_judge(home, kind, model, of)
+
+
+def test_files_in_the_inbox_are_taken_once_and_what_is_wrong_is_moved_aside(home, store):
+    one, two = tasks_of(send(home))
+    inbox = home / "review" / "inbox" / "cer"
+    inbox.mkdir(parents=True)
+    (inbox / "a.jsonl").write_text(lines(*(label(task) for task in one)))
+    (inbox / "b.jsonl").write_text(lines(label(two[0], preference="王小明")))
+    first = take_all(home)
+    assert (first.new, [path.name for path in first.refused]) == (len(one), ["b.jsonl"])
+    assert (inbox / "taken" / "a.jsonl").exists()
+    reasons = (inbox / "refused" / "b.jsonl.txt").read_text(encoding="utf-8")
+    assert "an answer is none of its choices" in reasons
+    assert "王小明" not in reasons
+    assert take_all(home).new == 0
+    (inbox / "b.jsonl").write_text(lines(label(two[0])))
+    assert take_all(home, time.time()).new == 0, "somebody may be writing it still"
+    assert take_all(home, time.time() + 60).new == 1
+    assert sorted(path.name for path in (inbox / "taken").iterdir()) == ["a.jsonl", "b.jsonl"]
+    assert store.read("cer_votes").collect().height == len(one) + 1
 
 
 # --- The commands

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.errors import RequestError
+from schemas.labels import OMEGA
 
 # How much less often a model may be right than a person, for what a person costs: by who the people are.
 EPSILON = {"experts": 0.2, "skilled": 0.15, "crowd": 0.1}
 FEWEST_PEOPLE = 3
 FEWEST_ITEMS = 30  # of each: below, the t-test has no ground
-_PASSES = 0.5  # of the people a model has to win against so great a share
 _FDR = 0.05
 _MISSING = -1
 
@@ -51,7 +51,7 @@ class Alternative(NamedTuple):
     @property
     def passes(self) -> bool:
         """Whether the model may stand in for a person."""
-        return self.omega >= _PASSES
+        return self.omega >= OMEGA
 
 
 def run_alternative_test(people: Labels, model: Labels, epsilon: float) -> Alternative:

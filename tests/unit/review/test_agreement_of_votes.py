@@ -9,12 +9,13 @@ from vote_rows import vote, votes
 
 from pipelines.core.agreement import MEASURES, agreement
 from pipelines.errors import UnknownName
-from pipelines.review.agreement import AGREEMENT, measure_agreement, present
-from schemas.reviews import CoeReviews, Rankings
+from pipelines.review.agreement import AGREEMENT, make_agreements, measure_agreement, present
+from schemas.reviews import Agreements, CerVotes, CoeReviews, Rankings
 
 DRAWS = 200
 
 
+ALIKE = [vote(f"{who} TTT both", n) for who in ("a", "b") for n in (1, 2, 3)]
 COUNTS = {"role": "annotator", "suggested": False}
 
 
@@ -135,3 +136,24 @@ def test_undefined_is_said():
 def test_another_kind_is_refused():
     with pytest.raises(UnknownName, match="no kind of review 'cerr'"):
         measure_agreement("cerr", votes())
+
+
+def test_the_table_holds_every_figure_and_says_what_is_undefined():
+    empty = (CoeReviews.create_empty(), Rankings.create_empty())
+    made, dropped = make_agreements(votes(*ALIKE), *empty)
+    assert dropped.is_empty()
+    Agreements.validate(made)
+    assert set(made["annotator"]) == {"all", "a", "b"}
+    of_step = dict(made.filter(question="step1", annotator="all").select("measure", "value").rows())
+    assert set(of_step) == set(MEASURES)
+    assert (of_step["raw"], of_step["alpha"]) == (1.0, None)
+    nothing, _ = make_agreements(CerVotes.create_empty(), *empty)
+    assert nothing.is_empty()
+
+
+def test_labels_beside_a_suggestion_and_on_known_items_are_no_independent_ones():
+    more = [vote(f"{who} FFF first", 9, **how) for who in ("a", "b") for how in ({"suggested": True}, {"role": "gold"})]
+    more = [one | {"task_id": str(place)} for place, one in enumerate(more)]
+    assert measure_agreement("cer", votes(*ALIKE, *more), draws=DRAWS).equals(
+        measure_agreement("cer", votes(*ALIKE), draws=DRAWS)
+    )

@@ -44,6 +44,8 @@ DESIGNED = {
     "cer_votes": "dialogue_id round candidate annotator role labelled step1 step2 step3 preference seconds at",
     "coe_reviews": "post_id answer_id annotator labelled verdict L1 L2 L3 L4 comment seconds at",
     "rankings": "item_id kind annotator labelled models places seconds at",
+    "agreements": "kind question annotator measure value low high n_items n_raters",
+    "judge_tests": "kind question model people epsilon omega rho n_people n_items kappa kappa_of_people",
     "cer_labels": "labelled step1 step2 step3 preference annotators consensus",
     "disc_profiles": f"role D I S C {_PROVENANCE}",
     "personas": "role cluster",
