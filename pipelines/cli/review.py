@@ -94,13 +94,16 @@ def withdraw(kind: Kind, annotators: Annotators) -> None:
 def import_(
     kind: Kind,
     files: Annotated[list[Path], typer.Argument(help="Labels: JSON lines, or spreadsheets that went out (.xlsx).")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="They take the place of earlier labels, whenever these were given.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Take labels into the tables: all of them, or none, with everything that is wrong with them."""
     from pipelines.cli import render as display
     from pipelines.operations.review.importing import import_labels
 
-    imported = import_labels(home(), kind, files)
+    imported = import_labels(home(), kind, files, replacing=replace)
     if as_json:
         record = {
             "new": imported.new,
@@ -115,23 +118,30 @@ def import_(
 
 
 @review_app.command()
-def push(kind: Kind) -> None:
-    """Make Potato ask what went out and has no label, and nothing else (`make review` serves it)."""
+def push(
+    kind: Kind,
+    to: Annotated[str, typer.Option(help="potato, or label-studio: a server a person (make label-studio).")] = "potato",
+) -> None:
+    """Make the server of a team ask what went out and has no label, and nothing else (`make review` serves Potato)."""
     from pipelines.operations.review import team
 
-    pushed, passwords = team.push(home(), kind)
+    pushed = team.push(home(), kind, to)
     withdrawn = f", {pushed.withdrawn:,} taken back" if pushed.withdrawn else ""
-    terminal.line(f"{pushed.new:,} new tasks, {pushed.known:,} that were there{withdrawn}; make review serves them")
-    for who, password in passwords.items():
+    terminal.line(f"{pushed.new:,} new tasks, {pushed.known:,} that were there{withdrawn}")
+    for who, password in pushed.passwords.items():
         terminal.line(f"password of {who}, shown this once: {password}")
+    for who in pushed.without:
+        terminal.line(f"{who} has tasks and no server: make label-studio WHO={who}")
 
 
 @review_app.command()
-def pull(kind: Kind) -> None:
+def pull(
+    kind: Kind, source: Annotated[str, typer.Option("--from", help="potato, or label-studio.")] = "potato"
+) -> None:
     """Take what the team has said so far into the tables: what is right, and everything that is wrong with the rest."""
     from pipelines.operations.review import team
 
-    imported, refused = team.pull(home(), kind)
+    imported, refused = team.pull(home(), kind, source)
     _say(imported)
     for one in refused:
         terminal.line(f"not taken: {one}")

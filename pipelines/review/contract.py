@@ -8,7 +8,7 @@ import datetime as dt
 import json
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from schemas.ids import digest
 
@@ -17,7 +17,17 @@ Kind = Literal["coe", "cer", "rank", "compare"]
 Verdict = Literal["accept", "mend", "reject"]
 # Of two texts as they were shown: which is better.
 Choice = Literal["first", "second", "both", "neither"]
-Text = Annotated[str, Field(min_length=1)]
+
+
+def _writable(text: str) -> str:
+    """A text that any file can hold."""
+    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError("it holds a character that is none")
+    return text
+
+
+Text = Annotated[str, Field(min_length=1), AfterValidator(_writable)]
+Comment = Annotated[str, AfterValidator(_writable)]
 
 
 class _Part(BaseModel):
@@ -105,7 +115,7 @@ class CoeAnswers(_Part):
 
     verdict: Verdict
     edits: dict[Literal["L1", "L2", "L3", "L4"], Text] = {}
-    comment: str = ""
+    comment: Comment = ""
 
     @model_validator(mode="after")
     def _edits_are_of_a_mended_chain(self) -> Self:
@@ -121,14 +131,14 @@ class CerAnswers(_Part):
     step2: bool
     step3: bool
     preference: Choice
-    comment: str = ""
+    comment: Comment = ""
 
 
 class RankAnswers(_Part):
     """The place of each answer as shown, from 1: every place once."""
 
     places: list[Annotated[int, Field(ge=1)]] = Field(min_length=2)
-    comment: str = ""
+    comment: Comment = ""
 
     @model_validator(mode="after")
     def _every_place_once(self) -> Self:
@@ -141,7 +151,7 @@ class CompareAnswers(_Part):
     """Which of two answers is better."""
 
     preference: Choice
-    comment: str = ""
+    comment: Comment = ""
 
 
 Answers = CoeAnswers | CerAnswers | RankAnswers | CompareAnswers

@@ -73,7 +73,13 @@ def entries_of(name: str, text: str) -> Iterator[Entry]:
 
 
 def read_labels(
-    kind: Kind, entries: Iterable[Entry], tasks: pl.DataFrame, items: Mapping[str, Item], before: pl.DataFrame
+    kind: Kind,
+    entries: Iterable[Entry],
+    tasks: pl.DataFrame,
+    items: Mapping[str, Item],
+    before: pl.DataFrame,
+    *,
+    replacing: bool = False,
 ) -> Labels:
     """Reads labels of a kind.
 
@@ -83,6 +89,7 @@ def read_labels(
         tasks: Rows of `review_tasks`; `items`: what there is to judge today, by id.
         before: Rows of the kind's table. The same label again is known; a later one takes the place of an earlier one;
             any other of a task that has one is refused.
+        replacing: Whether any label takes the place of an earlier one: a sheet does not say when it was filled in.
 
     Returns rows of the kind's table, and in the order of `entries` what is refused.
     """
@@ -104,7 +111,7 @@ def read_labels(
             if there is not None and all(there[name] == value for name, value in given.items() if name not in _ASIDE):
                 known += 1
                 continue
-            if there is not None and not _is_later(label, there):
+            if there is not None and not replacing and not _is_later(label, there):
                 raise RefusedError("answered_otherwise")
             read[label.task_id] = entry, about(_item_of(task, items)) | given
         except RefusedError as error:

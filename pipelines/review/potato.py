@@ -87,11 +87,11 @@ class Refusal(NamedTuple):
         return f"{self.project}, {self.annotator}, {self.task_id or 'no task of ours'}: {self.reason}"
 
 
-class _Refused(Exception):
-    """Raised within this module for a label that is not taken over, with the reason."""
+class RefusedAnswer(Exception):
+    """Raised within `pipelines.review` for an answer of a server that is not taken over, with the reason."""
 
 
-class _Unfinished(_Refused):
+class _Unfinished(RefusedAnswer):
     """Raised for one in which a question has no answer yet."""
 
 
@@ -265,7 +265,7 @@ def _pull_person(project: str, path: Path, tasks: Mapping[str, Task]) -> Iterato
             continue
         try:
             yield _label(task, person, stored, times.get(item), last.get(item))
-        except _Refused as error:
+        except RefusedAnswer as error:
             yield Refusal(project, person, task.task_id, str(error))
 
 
@@ -285,19 +285,22 @@ def _read_state(path: Path) -> dict[str, Any]:
 
 def _label(task: Task, person: str, stored: Any, times: Any, at: dt.datetime | None) -> Label:
     if person != task.annotator:
-        raise _Refused("it was given by another person than was asked")
-    answers = _answers(task, stored)
+        raise RefusedAnswer("it was given by another person than was asked")
+    answers = read_pairs(task, stored)
     named = {"kind": task.kind, "task_id": task.task_id, "annotator": person, "shown": task.shown}
     try:
         return Label(**named, answers=answers, seconds=_seconds(times), at=at)  # type: ignore[arg-type]
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise _Refused(": ".join(filter(None, (where, first["msg"])))) from None
+        raise RefusedAnswer(": ".join(filter(None, (where, first["msg"])))) from None
 
 
-def _answers(task: Task, stored: Any) -> dict[str, Any]:
-    """The answers to a task, of pairs of what was asked and chosen, and its value, as Potato stores them."""
+def read_pairs(task: Task, stored: Any) -> dict[str, Any]:
+    """The answers to a task, of pairs of what was asked and chosen, and its value, as Potato stores them.
+
+    Raises RefusedAnswer.
+    """
     screen = screen_of(task)
     questions = {schema_name(one.field): one for one in screen.questions}
     texts = {schema_name(one.field): one for one in screen.texts}
@@ -306,17 +309,17 @@ def _answers(task: Task, stored: Any) -> dict[str, Any]:
     for schema, name, value in _stored(stored):
         if text := texts.get(schema):
             if not isinstance(value, str) or text.field in written:
-                raise _Refused(f"{text.field}: it is no text")
+                raise RefusedAnswer(f"{text.field}: it is no text")
             written[text.field] = as_written(value)
         elif question := questions.get(schema):
             values = {choice_name(choice): choice.value for choice in question.choices}
             if name not in values or value not in (name, True):
-                raise _Refused(f"{question.field}: an undefined choice")
+                raise RefusedAnswer(f"{question.field}: an undefined choice")
             if question.field in chosen:
-                raise _Refused(f"{question.field}: two choices")
+                raise RefusedAnswer(f"{question.field}: two choices")
             chosen[question.field] = values[name]
         else:
-            raise _Refused("an answer to what was not asked")
+            raise RefusedAnswer("an answer to what was not asked")
     if missing := [one.field for one in screen.questions if one.field not in chosen]:
         raise _Unfinished(f"unfinished: {', '.join(missing)} without an answer")
     return answers_of(task.kind, chosen, written)
@@ -324,8 +327,8 @@ def _answers(task: Task, stored: Any) -> dict[str, Any]:
 
 def _is_unfinished(task: Task, stored: Any) -> bool:
     try:
-        _answers(task, stored)
-    except _Refused as error:
+        read_pairs(task, stored)
+    except RefusedAnswer as error:
         return isinstance(error, _Unfinished)
     return False
 
@@ -335,7 +338,7 @@ def _stored(stored: Any) -> Iterator[tuple[str, str, Any]]:
         for label, value in stored:
             yield str(label["schema"]), str(label["name"]), value
     except (TypeError, ValueError, KeyError) as error:
-        raise _Refused("it is not in the form that Potato stores") from error
+        raise RefusedAnswer("it is not in the form that Potato stores") from error
 
 
 def _seconds(times: Any) -> float | None:

@@ -54,7 +54,7 @@ class Server:
         """
         if not PROGRAM.exists():
             raise RequestError("Potato is not installed", where=PROGRAM, hint="make review installs and starts it")
-        _require_free(self._port)
+        require_free(self._port)
         try:
             lock = self._held.enter_context(held(self.folder / SERVING, wait=False))
         except BlockingIOError as error:
@@ -119,7 +119,8 @@ class Server:
                 page.read()
 
 
-def _require_free(port: int) -> None:
+def require_free(port: int) -> None:
+    """Raises RequestError where something else has the port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

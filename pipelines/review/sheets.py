@@ -10,6 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from pipelines.core.files import write_whole
 from pipelines.core.workbooks import DAMAGED, Cell, Workbook, hint_for
 from pipelines.errors import UnreadableFile
@@ -108,7 +110,10 @@ def _require_nothing(block: _Block, answered: bool | None) -> None:
 
 def _read_blocks(path: Path) -> tuple[dict[str, _Block], list[Refusal]]:
     """The rows of each task, and what is refused of rows that belong to none."""
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UnreadableFile(f"the sheet cannot be read: {error}", where=path, hint="name a file that is") from error
     blocks: dict[str, _Block] = {}
     refusals: list[Refusal] = []
     try:
@@ -165,7 +170,10 @@ def _read_label(block: _Block, task: Task) -> Label | None:
     chosen = {question.field: _chosen(given[question.field], question) for question in screen.questions}
     _require_sense(task, screen, block, chosen, written)
     answers = answers_of(task.kind, chosen, written)
-    return Label(kind=task.kind, task_id=task.task_id, annotator=task.annotator, shown=task.shown, answers=answers)
+    try:
+        return Label(kind=task.kind, task_id=task.task_id, annotator=task.annotator, shown=task.shown, answers=answers)
+    except ValidationError as error:  # a cell may hold what no text has
+        raise RefusedError("no_text", "a character that is none") from error
 
 
 def _require_texts(block: _Block, screen: Screen) -> None:

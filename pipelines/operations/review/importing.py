@@ -36,9 +36,10 @@ class Imported:
     empty: tuple[Path, ...] = ()
 
 
-def import_labels(home: Path, name: str, files: Sequence[Path]) -> Imported:
+def import_labels(home: Path, name: str, files: Sequence[Path], *, replacing: bool = False) -> Imported:
     """Takes labels into the kind's table, and what the votes now agree on into `cer_labels`. Files are JSON lines, or
-    spreadsheets (.xlsx) that went out.
+    spreadsheets (.xlsx) that went out. `replacing`: their labels take the place of earlier ones, whenever these were
+    given.
 
     Raises LabelsRefused with all that is wrong: then nothing is written; RequestError for a file that is named twice,
     UnknownName for the kind, UnreadableFile for a file that is no text or has no label, NoVersion where no task ever
@@ -64,7 +65,7 @@ def import_labels(home: Path, name: str, files: Sequence[Path]) -> Imported:
                 entries += entries_of(str(path), _text(path))
         if len(empty) == len(files) > 0:
             raise UnreadableFile("nothing is answered yet", where=empty[0], hint="import it once there are answers")
-        imported = _take(home, kind, entries, items, refusals)
+        imported = _take(home, kind, entries, items, refusals, replacing=replacing)
     return replace(imported, empty=tuple(empty))
 
 
@@ -94,7 +95,13 @@ def _gone(home: Path, kind: Kind, items: Mapping[str, Item]) -> dict[str, bool]:
 
 
 def _take(
-    home: Path, kind: Kind, entries: Iterable[Entry], items: Mapping[str, Item], refusals: Sequence[Refusal] | None
+    home: Path,
+    kind: Kind,
+    entries: Iterable[Entry],
+    items: Mapping[str, Item],
+    refusals: Sequence[Refusal] | None,
+    *,
+    replacing: bool = False,
 ) -> Imported:
     """Writes the labels: all or none, with these `refusals`; where that is None, those that are right.
 
@@ -102,7 +109,7 @@ def _take(
     """
     store, table = Store(Home(home).data), TABLE_NAME[kind]
     before = store.read(table).collect() if store.current(table) else TABLE_OF[kind].create_empty()
-    labels = read_labels(kind, entries, sent_rows(store), items, before)
+    labels = read_labels(kind, entries, sent_rows(store), items, before, replacing=replacing)
     if refusals is not None and (refused := [*refusals, *labels.refusals]):
         raise LabelsRefused(refused)
     versions = []
