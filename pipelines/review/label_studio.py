@@ -126,9 +126,7 @@ def configuration(task: Task) -> str:
     parts = [f'<Header size="4" value={quoteattr(guideline_of(task.kind).title)}/>']
     asked: dict[str | None, list[str]] = {}
     for question in screen.questions:
-        choices = "".join(
-            f"<Choice value={quoteattr(one.label)} alias={quoteattr(choice_name(one))}/>" for one in question.choices
-        )
+        choices = "".join(f"<Choice value={quoteattr(one.label)}/>" for one in question.choices)
         name = schema_name(question.field)
         asked.setdefault(question.about, []).append(
             f'<Header size="5" value={quoteattr(question.ask)}/>'
@@ -161,7 +159,7 @@ def _label(task: Task, given: Sequence[dict[str, Any]]) -> Label:
     if len(given) > 1:
         raise RefusedAnswer("it was answered more than once")
     [one] = given
-    answers = read_pairs(task, _pairs(one.get("result")))
+    answers = read_pairs(task, _pairs(task, one.get("result")))
     seconds = one.get("lead_time")
     try:
         return Label(
@@ -177,8 +175,15 @@ def _label(task: Task, given: Sequence[dict[str, Any]]) -> Label:
         raise RefusedAnswer("it has not the form of a label") from None
 
 
-def _pairs(result: Any) -> Iterator[tuple[dict[str, str], Any]]:
-    """The answers as pairs of what was asked and chosen, and its value, as Potato stores them."""
+def _pairs(task: Task, result: Any) -> Iterator[tuple[dict[str, str], Any]]:
+    """The answers as pairs of what was asked and chosen, and its value, as Potato stores them. What is chosen is stored
+    by its label: an alias such as `true` is read as a truth value by the page, which then shows nothing.
+    """
+    names = {
+        (schema_name(question.field), choice.label): choice_name(choice)
+        for question in screen_of(task).questions
+        for choice in question.choices
+    }
     try:
         for one in result:
             value = one["value"]
@@ -186,7 +191,8 @@ def _pairs(result: Any) -> Iterator[tuple[dict[str, str], Any]]:
                 yield {"schema": one["from_name"], "name": "text_box"}, "\n".join(value["text"])
                 continue
             for chosen in value["choices"]:
-                yield {"schema": one["from_name"], "name": str(chosen)}, str(chosen)
+                name = names.get((one["from_name"], chosen), f"no choice: {chosen}")
+                yield {"schema": one["from_name"], "name": name}, name
     except (TypeError, KeyError):
         raise RefusedAnswer("it is not in the form that Label Studio stores") from None
 

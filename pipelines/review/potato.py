@@ -207,11 +207,11 @@ def prepare(project: Path) -> None:
             write_whole(path, json.dumps(state, ensure_ascii=False, indent=2).encode())
 
 
-def require_stopped(home: Path) -> None:
-    """Raises Busy while a server of one of the home's projects runs: it would write again what is taken away."""
-    for project in projects_of(home):
-        if serving(project):
-            raise Busy("people are labelling", where=project, hint="end make review first, with Ctrl-C")
+def require_stopped(folders: Iterable[Path]) -> None:
+    """Raises Busy while a server of one of these folders runs: it would write again what is taken away."""
+    for folder in folders:
+        if serving(folder):
+            raise Busy("people are labelling", where=folder, hint="end their server first, with Ctrl-C")
 
 
 def forget_missing(home: Path) -> None:

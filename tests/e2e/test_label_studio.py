@@ -14,6 +14,8 @@ from pipelines.errors import GongqingError
 from pipelines.review.contract import Task
 from pipelines.review.label_studio import ACCESS, Access, access_of, ask, folder_of, projects_of, pull, push, rows_of
 from pipelines.review.label_studio_server import PROGRAM, Server
+from pipelines.review.potato_page import choice_name, schema_name
+from pipelines.review.questions import screen_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("label-studio")]
 
@@ -43,13 +45,18 @@ def access(servers: dict[str, Server]) -> dict[str, Access]:
     return {who: access_of(server.folder) for who, server in servers.items()}
 
 
-def result_of(answers: dict[str, Any], first: str) -> list[dict[str, Any]]:
-    """Answers as the page sends them."""
+def result_of(task: Task, answers: dict[str, Any], first: str) -> list[dict[str, Any]]:
+    """Answers as the page sends them: what is chosen by its label."""
+    labels = {
+        (schema_name(question.field), choice_name(choice)): choice.label
+        for question in screen_of(task).questions
+        for choice in question.choices
+    }
     sent = []
     for key, value in stored(answers).items():
         name, _, choice = key.partition(":")
         is_text = choice == "text_box"
-        given = {"text": [value]} if is_text else {"choices": [choice]}
+        given = {"text": [value]} if is_text else {"choices": [labels.get((name, choice), choice)]}
         sent.append({"from_name": name, "to_name": first, "type": "textarea" if is_text else "choices", "value": given})
     return sent
 
@@ -82,7 +89,7 @@ def test_what_two_people_say_comes_back_once_and_whatever_else_is_stored_is_refu
         assert push(mine, tasks[who], never) == (8, 0, 0)
         assert push(mine, tasks[who], never) == (0, 8, 0)
     for task in tasks[ONE][::2]:
-        label(access[ONE], task, result_of(GOOD[task.kind], first_of(task)))
+        label(access[ONE], task, result_of(task, GOOD[task.kind], first_of(task)))
     labels, refused = pull(access[ONE], tasks[ONE])
     assert {one.task_id: one.answers for one in labels} == {task.task_id: GOOD[task.kind] for task in tasks[ONE][::2]}
     assert refused == []
@@ -92,11 +99,11 @@ def test_what_two_people_say_comes_back_once_and_whatever_else_is_stored_is_refu
 
     # Stored with 201, whatever it is: an undefined choice, a missing answer, a second annotation, what was not asked.
     half, wrong = (task for task in tasks[OTHER] if task.kind == "cer")
-    label(access[OTHER], half, result_of({"step1": True}, "text_turns"))
-    label(access[OTHER], wrong, result_of({**GOOD["cer"], "preference": "A"}, "text_turns"))
+    label(access[OTHER], half, result_of(half, {"step1": True}, "text_turns"))
+    label(access[OTHER], wrong, result_of(wrong, {**GOOD["cer"], "preference": "A"}, "text_turns"))
     twice, odd = (task for task in tasks[OTHER] if task.kind == "compare")
     for _ in range(2):
-        label(access[OTHER], twice, result_of(GOOD["compare"], "text_question"))
+        label(access[OTHER], twice, result_of(twice, GOOD["compare"], "text_question"))
     label(access[OTHER], odd, [{"from_name": "x", "to_name": "y", "type": "rating", "value": {"rating": "王小明"}}])
     labels, refused = pull(access[OTHER], tasks[OTHER])
     assert labels == []

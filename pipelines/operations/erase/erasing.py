@@ -28,7 +28,8 @@ from pipelines.operations.erase.places import erase_from_releases, versions
 from pipelines.operations.erase.rows import DROPPED, RowFilter
 from pipelines.operations.erase.survey import Request, survey
 from pipelines.operations.erase.traces import Scrub, TextTraces
-from pipelines.review.potato import forget_missing, require_stopped
+from pipelines.review import label_studio
+from pipelines.review.potato import forget_missing, projects_of, require_stopped
 from pipelines.store.store import Store
 from pipelines.store.suppression import SuppressionList, alone, require_no_erasure
 from schemas.tables import PARTITIONED, TABLES
@@ -63,7 +64,7 @@ def resume(home: Path) -> list[Receipt]:
 @contextmanager
 def _alone(home: Path) -> Iterator[None]:
     """Keeps everybody else from making, crawling, importing, training or exporting. Raises Busy where somebody is."""
-    require_stopped(home)
+    require_stopped([*projects_of(home), *label_studio.folder_of(home).glob("*/")])
     with alone(home, finishing=True), no_crawl(home), no_training(home), ExitStack() as stack:
         try:
             stack.enter_context(Home(home).lock("giving", wait=False))

@@ -147,9 +147,9 @@ def test_of_a_server_that_runs_nothing_is_taken_before_it_starts_again(tmp_path:
     with held(project / SERVING):
         assert push(tmp_path, [], lambda _: True).restart == ("cer",)
         with pytest.raises(Busy, match="people are labelling"):
-            push(tmp_path, [task("cer")]) and require_stopped(tmp_path)
+            push(tmp_path, [task("cer")]) and require_stopped([project])
         assert project.exists()
-    require_stopped(tmp_path)
+    require_stopped([project])
 
 
 def test_a_server_that_runs_has_to_start_again_for_what_is_new(tmp_path: Path) -> None:
