@@ -89,7 +89,7 @@ def _life() -> pl.Expr:
     """Whether the text tells of a pupil's days, and not of a student's."""
     words: dict[str, Any] = lexicon("minors", __file__)["life"]
     lines = pl.sum_horizontal(pl.col(f"life {n}") > 0 for n in range(len(words["lines"])))
-    pupil = (lines >= words["least"]) & (pl.col("student") == 0)
+    pupil: pl.Expr = (lines >= words["least"]) & (pl.col("student") == 0)
     return pupil & ~_now("text", pupil).str.contains(words["older"])
 
 
