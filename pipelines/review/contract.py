@@ -21,7 +21,7 @@ Choice = Literal["first", "second", "both", "neither"]
 
 def _writable(text: str) -> str:
     """A text that any file can hold."""
-    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
         raise ValueError("it holds a character that is none")
     return text
 

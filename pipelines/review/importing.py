@@ -212,8 +212,8 @@ def _given(label: Label, task: Row) -> Row:
 def _edits(answers: CoeAnswers) -> Row:
     edits = {str(level): text for level, text in answers.edits.items()}
     for level, text in edits.items():
-        if blank(text) or tags(text, COE_TAGS):
-            raise RefusedError("wrong_form", f"edits.{level}: empty, or with a tag of the chain's own format")
+        if blank(text) or "\0" in text or tags(text, COE_TAGS):
+            raise RefusedError("wrong_form", f"edits.{level}: no text, or with a tag of the chain's own format")
     return {level: edits.get(level) for level in LEVELS}
 
 

@@ -88,10 +88,10 @@ def coe_samples(
 
 def _verdicts(reviews: pl.DataFrame) -> dict[tuple[str, str], Row]:
     """The review that decides of each chain, by post and hash: of several the strictest, of equally strict ones the
-    last.
+    last. What was said of a chain whose review is known decides nothing.
     """
     in_order = sorted(
-        reviews.iter_rows(named=True),
+        reviews.filter(role="annotator").iter_rows(named=True),
         key=lambda row: (_STRICTNESS.index(row["verdict"]), row["at"] is not None, row["at"] or _NEVER, row["task_id"]),
     )
     return {(row["post_id"], row["labelled"]): row for row in in_order}

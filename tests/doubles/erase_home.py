@@ -170,10 +170,10 @@ def _judged_by_people(home: Path, store: Store) -> None:
     votes = [{"task_id": f"t{at}", "dialogue_id": f"s:{name}"} for at, name in ((2, "x"), (3, "y"))]
     vote = person | {"role": "annotator", "round": 1, "candidate": 1, "preference": "both"}
     store.write("cer_votes", frame("cer_votes", *(one | vote for one in votes)))
-    review = person | {"verdict": "mend", "L1": "改过的"}
+    review = person | {"role": "annotator", "verdict": "mend", "L1": "改过的"}
     reviews = [{"task_id": f"t{at}", "post_id": f"s:{one}", "answer_id": f"s:{one}/1"} for at, one in enumerate("ab")]
     store.write("coe_reviews", frame("coe_reviews", *(one | review for one in reviews)))
-    ranking = person | {"kind": "rank", "models": ["m1", "m2"], "places": [1, 2]}
+    ranking = person | {"role": "annotator", "kind": "rank", "models": ["m1", "m2"], "places": [1, 2]}
     ranked = [ranking | {"task_id": f"r{one}", "item_id": f"s:{one}"} for one in "ab"]
     store.write("rankings", frame("rankings", *ranked))
     folder = home / "review" / "coe-1"

@@ -111,11 +111,16 @@ def test_a_spreadsheet_goes_out_and_its_answers_come_back(home, store):
 
 def test_what_went_out_is_pushed_to_a_team_once_and_nothing_is_pulled_before_anybody_labels(home):
     exported = send(home)
-    pushed, passwords = push(home, "cer")
+    pushed = push(home, "cer")
     assert pushed.new == sum(exported.tasks.values())
-    assert len(passwords) == len(NAMES)
-    again, none = push(home, "cer")
-    assert (again.new, again.known, none) == (0, pushed.new, {})
+    assert len(pushed.passwords) == len(NAMES)
+    assert push(home, "cer") == (0, pushed.new, 0, {}, [])
+    withdraw(home, "cer", NAMES[:1])
+    assert push(home, "cer").withdrawn == pushed.new // 2
+    with pytest.raises(NoVersion, match="nobody has a server"):
+        push(home, "cer", "label-studio")
+    with pytest.raises(UnknownName):
+        push(home, "cer", "studio")
     imported, refused = pull(home, "cer")
     assert (imported.new, imported.known, refused) == (0, 0, [])
 

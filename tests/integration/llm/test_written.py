@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from reviewed import KEY
 
 from pipelines.core.stage import Stage
 from pipelines.errors import UnreadableFile
@@ -42,7 +43,7 @@ def store(sample_home: Path, clients: ClientPool, tmp_path_factory: pytest.TempP
     for stage in STAGES:
         Runner(store, Settings(), clients).run(stage)
         if stage.name == "cer_candidates":
-            write_sample_votes(store, Settings())
+            write_sample_votes(store, Settings(), KEY)
     return store
 
 

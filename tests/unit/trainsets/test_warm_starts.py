@@ -34,6 +34,7 @@ def chains(**more: Any) -> pl.DataFrame:
 def review(verdict: str = "accept", task: str = "t1", question: str = POST["text"], **more: Any) -> dict[str, Any]:
     seen = chain_hash(chains().row(0, named=True), question)
     known = {"task_id": task, "post_id": "s:1", "answer_id": "s:1/0", "annotator": "u_1", "labelled": seen}
+    known |= {"role": "annotator", "suggested": False}
     return row_of(CoeReviews, **known | {"verdict": verdict} | more)
 
 
@@ -99,6 +100,11 @@ def test_a_review_of_another_version_of_the_chain_counts_for_nothing():
     for other in (review("reject", question="别的问题"), review("reject", post_id="s:2")):
         assert learnt(other) == (Coe(**CHAIN), False)
         assert learnt(other, only_reviewed=True) == "not_reviewed"
+
+
+def test_a_review_to_practise_or_to_see_how_somebody_works_decides_nothing():
+    kept, _ = coe(POST, "train", review("reject", role="gold"), review("reject", "t2", role="calibration"))
+    assert kept["reviewed"].to_list() == [False]
 
 
 def test_reviewed_chains_alone_are_taught_where_that_is_set():
