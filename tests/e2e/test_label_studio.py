@@ -1,5 +1,6 @@
 """Two people label in the real Label Studio, a server each, on loopback: what comes back, and what is refused of it."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from potato_tasks import GOOD
 from web_ui import free_port
 
 from pipelines.errors import GongqingError
+from pipelines.operations.erase.files import erase_from_review
+from pipelines.operations.erase.traces import ErasedIds, Scrub, TextTraces
 from pipelines.review.contract import Task
 from pipelines.review.label_studio import ACCESS, Access, access_of, ask, folder_of, projects_of, pull, push, rows_of
 from pipelines.review.label_studio_server import PROGRAM, Server
@@ -135,3 +138,18 @@ def test_neither_password_nor_token_can_be_read_by_others_on_the_machine(
         commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
         assert not any(access[who].token.encode() in one or access[who].password.encode() in one for one in commands)
     assert servers[ONE].url.startswith("http://127.0.0.1:")
+
+
+def test_an_erasure_reaches_its_database_and_what_it_exported(servers: dict[str, Server], tmp_path: Path) -> None:
+    folder = tmp_path / "label-studio"
+    shutil.copytree(servers[OTHER].folder, folder, ignore=shutil.ignore_patterns(".serving"))
+    said = [text for _, text in review_tasks.TURNS]
+
+    def holding() -> list[str]:
+        forms = [form for text in said for form in (text.encode(), text.encode("unicode_escape"))]
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        return sorted({path.suffix for path in files if any(form in path.read_bytes() for form in forms)})
+
+    assert holding() == [".json", ".sqlite3"]
+    erase_from_review(tmp_path, Scrub(TextTraces.of(said), ErasedIds(["cer-0"]), lambda _: "erased"))
+    assert holding() == []
