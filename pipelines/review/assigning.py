@@ -160,10 +160,11 @@ def in_order(assigned: Iterable[Assigned], seed: int = 0) -> list[Assigned]:
     return listed
 
 
-def in_one_round(assigned: Collection[Assigned]) -> int:
-    """How many votes are asked of people who are asked about another candidate of the same round as well."""
-    rounds = Counter((one.annotator, scene_of(one.item_id)) for one in assigned if one.role in COUNTING)
-    return sum(count for (_, (_, number)), count in rounds.items() if count > 1 and number)
+def in_one_round(new: Collection[Assigned], earlier: Collection[Assigned] = ()) -> int:
+    """How many new votes are asked of people who are asked about another candidate of the same round as well."""
+    rounds = Counter((one.annotator, scene_of(one.item_id)) for one in (*new, *earlier) if one.role in COUNTING)
+    scenes = ((one.annotator, scene_of(one.item_id)) for one in new if one.role in COUNTING)
+    return sum(rounds[scene] > 1 and scene[1][1] > 0 for scene in scenes)
 
 
 def scene_of(item_id: str) -> tuple[str, int]:

@@ -142,7 +142,7 @@ def export(
     others = Counter(row["annotator"] for row in rows if row["annotator"] not in listed)
     counts = {one: len(theirs) for one, theirs in tasks.items()}
     reasons = Counter(one.reason for one in (*refused, *lost))
-    return Exported(folder, counts, reasons, dict(others), in_one_round([_assigned(row) for row in (*standing, *rows)]))
+    return Exported(folder, counts, reasons, dict(others), in_one_round(new, earlier))
 
 
 def sent_tasks(home: Path, name: str, *, answered: bool = False) -> list[Task]:

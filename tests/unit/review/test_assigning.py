@@ -134,6 +134,7 @@ def test_nobody_sees_two_candidates_of_a_round_where_there_are_people_enough(n_p
     per_round = Counter((one.annotator, scene_of(one.item_id)) for one in assigned)
     per_dialogue = Counter((one.annotator, scene_of(one.item_id)[0]) for one in assigned)
     assert (max(per_round.values()) == 1) == (in_one_round(assigned) == 0) == (n_people >= 4)
+    assert in_one_round([], assigned) == 0, "what was asked before is said no more"
     assert max(per_dialogue.values()) <= -(-8 // n_people) + (n_people < 4)
     for person in people:
         seen: dict[str, int] = {}
