@@ -1,7 +1,6 @@
 """The servers of Potato, one a project, on 127.0.0.1: `make review`, until Ctrl-C.
 
-Whoever works from elsewhere comes through the operator's own tunnel or web server. Potato itself is a process of
-`.venv-review`.
+Potato itself is a process of `.venv-review`.
 """
 
 import argparse
@@ -10,123 +9,64 @@ import http.cookiejar
 import os
 import shutil
 import signal
-import socket
-import subprocess
 import sys
 import time
-import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
-from pipelines.core.files import held
-from pipelines.core.service import end_session
-from pipelines.errors import Busy, GongqingError, RequestError
-from pipelines.review.potato import PASSWORDS, SERVING, folder_of, passwords_of, prepare, projects_of, usernames_of
+from pipelines.errors import GongqingError, RequestError
+from pipelines.review.labelling_server import HOST, LabellingServer
+from pipelines.review.potato import PASSWORDS, folder_of, passwords_of, prepare, projects_of, usernames_of
 from pipelines.review.potato_page import CONFIG, ITEMS
 from pipelines.settings import ROOT, home
 
 PROGRAM = ROOT / ".venv-review" / "bin" / "potato"
-HOST, PORT = "127.0.0.1", 8320  # of the first project; the next has the next
-LOG = "server.log"
-_START_SECONDS, _STOP_SECONDS = 120, 10
+PORT = 8320  # of the first project; the next has the next
 _LOOK_AGAIN = 1.0  # seconds between two looks at what was pushed
-_LAST_WORDS = 2000  # characters of the log that an error repeats
 
 
-class Server:
-    """Potato with one project, in a session of its own. It ends with `stop` or the `with` block."""
+class Server(LabellingServer):
+    """Potato with one project."""
 
-    def __init__(self, folder: Path, port: int) -> None:
-        self.folder = folder
-        self.url = f"http://{HOST}:{port}"
-        self._port = port
-        self._process: subprocess.Popen[bytes] | None = None
-        self._held = contextlib.ExitStack()
+    name, program, target, start_seconds = "Potato", PROGRAM, "review", 120
 
     def start(self) -> Self:
-        """Starts it, waits until it answers, and has everybody's items given to them.
-
-        Raises RequestError without `.venv-review`, Busy where the project is being served already, and GongqingError
-        with its last words where it does not start.
-        """
-        if not PROGRAM.exists():
-            raise RequestError("Potato is not installed", where=PROGRAM, hint="make review installs and starts it")
-        require_free(self._port)
+        """Starts it, waits until it answers, and has everybody's items given to them. Raises as any server."""
+        super().start()
         try:
-            lock = self._held.enter_context(held(self.folder / SERVING, wait=False))
-        except BlockingIOError as error:
-            hint = "end that one first: two servers would write over each other's labels"
-            raise Busy("a server of this project is running", where=self.folder, hint=hint) from error
-        prepare(self.folder)
-        # The lock goes to the process as well: it is held as long as Potato lives, whatever becomes of us.
-        with (self.folder / LOG).open("ab") as words:
-            self._process = subprocess.Popen(
-                [PROGRAM, "start", CONFIG, "--host", HOST, "--port", str(self._port)],
-                cwd=self.folder,
-                env=_environment(self.folder),
-                stdin=subprocess.DEVNULL,
-                stdout=words,
-                stderr=words,
-                start_new_session=True,
-                pass_fds=[lock.fileno()],
-                umask=0o077,
-            )
-        try:
-            self._wait()
-            self._assign()
+            self._sign_in_everybody()
         except BaseException:
             self.stop()
             raise
         return self
 
-    def stop(self) -> None:
-        """Ends it with all that it has started. Stopping twice does nothing."""
-        process, self._process = self._process, None
-        if process is not None:
-            end_session(process, _STOP_SECONDS)
-        self._held.close()
+    def prepare(self) -> None:
+        """Makes what Potato has stored fit the tasks."""
+        prepare(self.folder)
 
-    def __enter__(self) -> Self:
-        return self.start()
+    def command(self) -> Sequence[str]:
+        """`potato start`, on this machine alone."""
+        return "start", CONFIG, "--host", HOST, "--port", str(self.port)
 
-    def __exit__(self, *_: object) -> None:
-        self.stop()
+    def environment(self) -> dict[str, str]:
+        """What it makes of the configuration goes into the project, not into the environment that projects share."""
+        away = ("GONGQING_", "POTATO_", "PYTHON")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(away)}
+        templates = self.folder / "templates"
+        templates.mkdir(mode=0o700, exist_ok=True)
+        return {**kept, "TZ": "UTC", "POTATO_GENERATED_TEMPLATES_DIR": str(templates)}
 
-    def alive(self) -> bool:
-        """Whether it is running."""
-        return self._process is not None and self._process.poll() is None
-
-    def _wait(self) -> None:
-        until = time.monotonic() + _START_SECONDS
-        while self.alive() and time.monotonic() < until:
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.url}/health", timeout=5):  # noqa: S310
-                return
-            time.sleep(0.1)
-        words = (self.folder / LOG).read_text(encoding="utf-8", errors="replace")[-_LAST_WORDS:]
-        hint = "mend what it names, or choose another port"
-        raise GongqingError(f"Potato did not start:\n{words}", where=self.folder / LOG, hint=hint)
-
-    def _assign(self) -> None:
-        """Signs everybody in once: until then Potato counts what is theirs as free, and shows others a wrong total."""
+    def _sign_in_everybody(self) -> None:
+        """Once: until then Potato counts what is theirs as free, and shows others a wrong total."""
         passwords = passwords_of(self.folder.parent)
         for name in usernames_of(self.folder):
             jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
             form = urllib.parse.urlencode({"action": "login", "email": name, "pass": passwords[name]}).encode()
             with urllib.request.build_opener(jar).open(f"{self.url}/auth", data=form, timeout=60) as page:
                 page.read()
-
-
-def require_free(port: int) -> None:
-    """Raises RequestError where something else has the port."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError as error:
-            raise RequestError(f"port {port} of {HOST} is taken", hint="name another: --port") from error
 
 
 def serve(home_folder: Path, first_port: int = PORT) -> Iterator[list[Server]]:
@@ -176,16 +116,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
     return 0
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("GONGQING_", "POTATO_", "PYTHON"))
-    }
-    # What it makes of the configuration goes into the project, not into the environment that projects share.
-    templates = folder / "templates"
-    templates.mkdir(mode=0o700, exist_ok=True)
-    return {**kept, "TZ": "UTC", "POTATO_GENERATED_TEMPLATES_DIR": str(templates)}
 
 
 if __name__ == "__main__":

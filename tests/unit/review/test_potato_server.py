@@ -8,7 +8,6 @@ import pytest
 from potato_tasks import task
 
 from pipelines.errors import GongqingError, RequestError
-from pipelines.review import potato_server
 from pipelines.review.potato import folder_of, push, serving
 from pipelines.review.potato_server import Server, main
 
@@ -20,13 +19,13 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_without_potato_it_says_how_to_get_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(potato_server, "PROGRAM", project / "no-such-program")
+    monkeypatch.setattr(Server, "program", project / "no-such-program")
     with pytest.raises(RequestError, match="make review"):
         Server(project, 0).start()
 
 
 def test_a_port_of_somebody_elses_is_left_alone(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(potato_server, "PROGRAM", Path(sys.executable))
+    monkeypatch.setattr(Server, "program", Path(sys.executable))
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -39,7 +38,7 @@ def test_one_that_does_not_start_is_told_with_its_words(project: Path, monkeypat
     program = project / "broken"
     program.write_text("#!/bin/sh\necho the words of $1 >&2\nexit 3\n", encoding="utf-8")
     program.chmod(0o700)
-    monkeypatch.setattr(potato_server, "PROGRAM", program)
+    monkeypatch.setattr(Server, "program", program)
     server = Server(project, 0)
     with pytest.raises(GongqingError, match="the words of start"):
         server.start()
