@@ -38,7 +38,7 @@ def cost(profile: Profile, usage: Usage, *, batch: bool = False) -> int:
 
 def worst_case(profile: Profile, payload: Mapping[str, Any], *, batch: bool = False) -> int:
     """The most that a call may cost, in nano-units. Raises UnknownPrice, as `bound` does."""
-    return cost(profile, bound(payload), batch=batch)  # no cached token costs more than another (`Price`)
+    return cost(profile, bound(payload, profile), batch=batch)  # no cached token costs more than another (`Price`)
 
 
 def fewest(text: str) -> int:
@@ -70,7 +70,7 @@ def owed(
         count if count is not None and (reported.free or count >= fewest_tokens) else None
         for count, fewest_tokens in zip((reported.prompt, reported.completion), least, strict=True)
     )
-    most = Usage(0, 0, 0) if payload is None else bound(payload)
+    most = Usage(0, 0, 0) if payload is None else bound(payload, profile)
     counted = Usage(
         most.prompt if prompt is None else prompt,
         0 if prompt is None else reported.cached,
@@ -82,14 +82,15 @@ def owed(
     return counted, cost(profile, counted, batch=batch)
 
 
-def bound(payload: Mapping[str, Any]) -> Usage:
-    """The most tokens that a payload may take: as many as its texts have bytes in UTF-8, and what a template adds, and
-    as many out as it allows.
+def bound(payload: Mapping[str, Any], profile: Profile) -> Usage:
+    """The most tokens that a payload may take: as many as its texts have bytes in UTF-8, as many for a picture as the
+    profile says, and what a template adds; and as many out as it allows.
 
-    Raises UnknownPrice for a payload that does not say how long its reply may be, or holds more than text.
+    Raises UnknownPrice for a payload that does not say how long its reply may be, or holds a picture for a model of
+    which nobody has said what one takes, or anything else.
     """
     messages = payload.get("messages", ())
-    prompt = AROUND_A_REQUEST + sum(AROUND_A_MESSAGE + _text_bytes(message) for message in messages)
+    prompt = AROUND_A_REQUEST + sum(AROUND_A_MESSAGE + _tokens(message, profile) for message in messages)
     for name, value in payload.items():
         if name != "messages" and isinstance(value, dict | list):  # a schema, tools: they are read as well
             prompt += _bytes(json.dumps(value, ensure_ascii=False))
@@ -102,19 +103,27 @@ def bound(payload: Mapping[str, Any]) -> Usage:
     return Usage(prompt=prompt, cached=0, completion=max(limits) * (payload.get("n") or 1))
 
 
-def _text_bytes(node: Any) -> int:
-    """Bytes of all strings of a message, names of keys included."""
+def _tokens(node: Any, profile: Profile) -> int:
+    """Bytes of all strings of a message, names of keys included, and the tokens of its pictures."""
     if isinstance(node, str):
         return _bytes(node)
     if isinstance(node, dict):
         kind = node.get("type", "text")
+        if kind == "image_url":
+            if profile.image_tokens is None:
+                raise UnknownPrice(
+                    f"nobody has said how many tokens {profile.alias} takes for a picture",
+                    where=f"the model profile {profile.alias!r}",
+                    hint="write image_tokens, the most that one takes, into a file of profiles ([llm] profiles)",
+                )
+            return profile.image_tokens
         if "content" not in node and "role" not in node and kind not in ("text", "function"):
             raise UnknownPrice(
-                f"what a part of kind {kind!r} costs is not known before it is sent", hint="send text alone"
+                f"what a part of kind {kind!r} costs is not known before it is sent", hint="send texts and pictures alone"
             )
-        return sum(len(name) + _text_bytes(value) for name, value in node.items())
+        return sum(len(name) + _tokens(value, profile) for name, value in node.items())
     if isinstance(node, list):
-        return sum(map(_text_bytes, node))
+        return sum(_tokens(one, profile) for one in node)
     return len(str(node))
 
 

@@ -14,9 +14,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from pipelines.llm.images import Image
 from pipelines.llm.profiles import Profile
 from pipelines.llm.prompts import Prompt, load
-from pipelines.llm.questions import Question
+from pipelines.llm.questions import Message, Question
 
 Payload = dict[str, Any]
 
@@ -38,12 +39,15 @@ class Request:
     payload: Payload
     key: str
     sample: int = 0
+    images: tuple[Image, ...] = ()  # that the payload names
     lengthened: bool = False  # more room for the reply than the profile says, which a vendor may refuse
 
     @classmethod
-    def of(cls, payload: Payload, sample: int = 0, *, lengthened: bool = False) -> "Request":
+    def of(
+        cls, payload: Payload, sample: int = 0, images: tuple[Image, ...] = (), *, lengthened: bool = False
+    ) -> "Request":
         """The request of a payload; `sample` tells several draws of it apart and is not sent."""
-        return cls(payload, key_of(canonical(payload), sample), sample, lengthened)
+        return cls(payload, key_of(canonical(payload), sample), sample, images, lengthened)
 
 
 def canonical(payload: Payload) -> bytes:
@@ -64,13 +68,9 @@ def payload(question: Question[Any], profile: Profile | None) -> Payload:
     length, since its chain counts. Others have the prompt's where that is shorter.
     """
     prompt = question.prompt
-    messages = [_message("system", prompt.text)]
-    for exchange in question.before:
-        messages += [_message("user", _data(exchange.inputs)), _message("assistant", exchange.reply)]
-    messages.append(_message("user", _data(question.inputs)))
-    if profile is not None and not profile.system_prompt:
-        first = f"{prompt.text}\n\n{_DATA_BELOW[_known(prompt.language)]}\n{messages[1]['content']}"
-        messages[:2] = [_message("user", first)]
+    messages = [_verbatim(one) for one in question.messages] or _framed(question)
+    if profile is not None and not profile.system_prompt and messages[0]["role"] == "system":
+        messages = _without_system(messages, "" if question.messages else _DATA_BELOW[_known(prompt.language)] + "\n")
     body: Payload = {"model": "written" if profile is None else profile.model, "messages": messages}
     if profile is None:
         return body
@@ -104,11 +104,40 @@ def repaired(payload: Payload, content: str, sentence: str, language: str) -> Pa
     return payload | {"messages": [*payload["messages"], *turns]}
 
 
+def images_of(question: Question[Any]) -> tuple[Image, ...]:
+    """The pictures that a question shows."""
+    return tuple(image for message in question.messages for image in message.images)
+
+
+def _framed(question: Question[Any]) -> list[Payload]:
+    messages = [_message("system", question.prompt.text)]
+    for exchange in question.before:
+        messages += [_message("user", _data(exchange.inputs)), _message("assistant", exchange.reply)]
+    return [*messages, _message("user", _data(question.inputs))]
+
+
+def _verbatim(message: Message) -> Payload:
+    if not message.images:
+        return _message(message.role, message.text)
+    text = [{"type": "text", "text": message.text}] if message.text else []
+    return _message(message.role, [*(image.part for image in message.images), *text])
+
+
+def _without_system(messages: list[Payload], between: str) -> list[Payload]:
+    """The messages for a model that knows no system message: its text opens the first of the user's."""
+    system, *rest = messages
+    if not rest or rest[0]["role"] != "user":
+        return [_message("user", system["content"]), *rest]
+    opening, first = f"{system['content']}\n\n{between}", rest[0]["content"]
+    content = opening + first if isinstance(first, str) else [{"type": "text", "text": opening}, *first]
+    return [_message("user", content), *rest[1:]]
+
+
 def _known(language: str) -> str:
     return language if language in _NOTHING else "zh"
 
 
-def _message(role: str, content: str) -> dict[str, str]:
+def _message(role: str, content: Any) -> Payload:
     return {"role": role, "content": content}
 
 

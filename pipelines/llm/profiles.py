@@ -98,6 +98,7 @@ class Profile(BaseModel, extra="forbid", frozen=True):
     max_tokens: int = Field(4096, ge=1)  # the most that one reply may hold; a chain of thought counts
     limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # what the host calls it
     thinking: bool = False  # whether it reasons before it answers: then it has no use for the hints of a prompt
+    image_tokens: int | None = Field(None, ge=1)  # the most that one picture takes; None: it is shown none
     price: Price | None = None
     requests_per_minute: int | None = Field(None, ge=1)
     tokens_per_minute: int | None = Field(None, ge=1)

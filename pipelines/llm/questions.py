@@ -5,10 +5,11 @@ A reply always comes: with a value that the question's own `parse` accepted, or 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from pipelines.llm.images import Image
 from pipelines.llm.prompts import Prompt
 from schemas.reasoning import FormatError
 
@@ -52,6 +53,14 @@ class InvalidReply(ValueError):
         return self.sentence
 
 
+class Message(NamedTuple):
+    """A message as it is sent: word for word, its pictures before its text."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+    images: tuple[Image, ...] = ()
+
+
 class Exchange(NamedTuple):
     """A turn of a conversation that is over: what was asked, as `Question.inputs` is, and what was replied."""
 
@@ -61,7 +70,9 @@ class Exchange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[T]):
-    """One thing to ask: the system message is `prompt`, the user message the JSON of `inputs`."""
+    """One thing to ask: the system message is `prompt`, the user message the JSON of `inputs`; or a conversation that
+    is sent as it stands, `messages`. `prompt` then names what asks, and how the reply is drawn; it is not sent.
+    """
 
     task: str  # the kind of question
     row_id: str
@@ -72,7 +83,16 @@ class Question(Generic[T]):
     schema: type[BaseModel] | None = None  # the reply is JSON, structured as far as the profile can; None: our tags
     sample: int = 0  # tells several draws of one payload apart
     before: Sequence[Exchange] = field(default=(), repr=False)  # of the conversation
+    messages: Sequence[Message] = field(default=(), repr=False)
     about: str | None = None  # the id of what is asked about, where that is not `row_id`: all questions of it, or none
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        """All that is asked of the model, as JSON may hold it: the inputs, and the conversation before or in full."""
+        before = {"before": self.before} if self.before else {}
+        shown = ([one.role, one.text, *(image.sha256 for image in one.images)] for one in self.messages)
+        messages = {"messages": list(shown)} if self.messages else {}
+        return {**self.inputs, **before, **messages} if before or messages else self.inputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,9 @@ class Sender:
         profile, payload = endpoint.profile, request.payload
         reserve = worst_case(profile, payload)
         # As vendors count against a limit a minute: characters of the text or room, whichever is more.
-        tokens = max(sum(len(message["content"]) for message in payload["messages"]), payload[profile.limit_field])
+        written = sum(len(str(message["content"])) for message in payload["messages"])
+        shown = len(request.images) * (profile.image_tokens or 0)
+        tokens = max(written + shown, payload[profile.limit_field])
         look = _FIRST_LOOK
         while True:
             async with endpoint.limits.place(tokens) as place:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pipelines.errors import HostRefused
 from pipelines.llm.completions import ABOUT_ONE, code_of, verdict_of
 from pipelines.llm.limits import Limits
+from pipelines.llm.images import with_bytes
 from pipelines.llm.payload import LONGEST, Request
 from pipelines.llm.profiles import Profile, host, key
 from pipelines.llm.providers.retry import LONGEST_WAIT, RequestFailed, is_retried, retry_after
@@ -127,7 +128,7 @@ class Endpoint:
 
         place = min(range(len(self._busy)), key=self._busy.__getitem__)  # the client with the least to do
         create: Any = self._clients[place].chat.completions.with_raw_response.create
-        payload = request.payload
+        payload = with_bytes(request.payload, request.images) if request.images else request.payload
         self._busy[place] += 1
         try:
             # One limit for the whole of it: a host that sends white space to a request in its queue never times out.

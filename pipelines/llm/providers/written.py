@@ -46,8 +46,7 @@ class WrittenClient(ProfileClient):
 
 def key_of(question: Question[Any]) -> Key:
     """What a written reply is found by: the task, the alias, which of several draws, and a digest of the inputs."""
-    inputs = {**question.inputs, "before": question.before} if question.before else question.inputs
-    inputs_digest = digest(json.dumps(inputs, ensure_ascii=False, sort_keys=True), 16)
+    inputs_digest = digest(json.dumps(question.content, ensure_ascii=False, sort_keys=True), 16)
     return question.task, question.model, question.sample, inputs_digest
 
 
