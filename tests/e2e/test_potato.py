@@ -4,11 +4,12 @@ import html
 import re
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+import polars as pl
 import pytest
 from potato_people import Person, list_routes, require_review_env, stored
 from potato_tasks import GOOD, task
@@ -16,14 +17,19 @@ from review_tasks import hostile
 from web_ui import free_port
 
 from pipelines.errors import Busy
+from pipelines.operations.review import team
+from pipelines.operations.review.exporting import Wish, export, sent_tasks
 from pipelines.review.contract import Task
 from pipelines.review.potato import folder_of, passwords_of, pull, push, serving
 from pipelines.review.potato_page import item_id
 from pipelines.review.potato_server import Server, serve
+from pipelines.settings import Settings
+from pipelines.store.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("potato")]
 
 PEOPLE = ("p1", "p2", "p3")
+ITEM_ID = pl.format("{}#{}/{}", "dialogue_id", "round", "candidate").alias("row_id")
 OPTIONS = ("first", "second", "both", "neither")
 RIGHT = {"step1": True, "step2": True, "step3": True}
 # Of an item the votes of two, of the steps and of what is better as the item has it (first: the source's reply).
@@ -119,6 +125,52 @@ def test_what_three_people_say_comes_back_and_thirds_are_asked_when_they_are_thr
     shown = {vote.task.task_id: vote.task.shown for vote in FIRST + THIRD}
     assert {label.task_id: label.shown for label in labels} == shown
     assert all(label.at and label.at.tzinfo for label in labels)
+
+
+def test_what_was_said_in_potato_stands_in_the_tables(labelled_store: Store, tmp_path: Path) -> None:
+    """Two people, and a third where they differ: from the export to `cer_labels`, against what was meant."""
+    home = tmp_path / "home"
+    store = Store(home / "data")
+    for table in ("coherent_dialogues", "sampled_turns", "splits", "cer_candidates"):
+        store.write(table, labelled_store.read(table))
+    export(home, Settings(), "cer", ["甲", "乙"], Wish(size=4))
+    team.push(home, "cer")
+    items = sorted({task.item_id for task in sent_tasks(home, "cer")})
+    meant = dict(
+        zip(items, [("first", "first"), ("both", "both"), ("first", "second"), ("second", "neither")], strict=True)
+    )
+    served = serve(home, free_port())
+
+    def label_sent(server: Server, said: Callable[[Task, int], str]) -> None:
+        """Everybody labels what they were sent; `said` is about reference (first) and candidate (second)."""
+        tasks = sent_tasks(home, "cer")
+        for place, name in enumerate(sorted({task.annotator for task in tasks})):
+            person = signed_in(server, name)
+            for task in (one for one in tasks if one.annotator == name):
+                person.label(task, as_shown(RIGHT | {"preference": said(task, place)}, task.order))
+
+    try:
+        [server] = next(served)
+        label_sent(server, lambda task, place: meant[task.item_id][place])
+        assert team.pull(home, "cer")[0].new == 8
+        labels = dict(store.read("cer_labels").collect().select(ITEM_ID, "preference").iter_rows())
+        assert labels == {items[0]: "first", items[1]: "both"}
+        export(home, Settings(), "cer", ["丙"], Wish(size=4, third=True))
+        team.push(home, "cer")
+        [server] = next(served)
+        label_sent(server, lambda task, _: "first")
+        assert team.pull(home, "cer")[0].new == 2
+        assert team.pull(home, "cer")[0].new == 0
+    finally:
+        served.close()
+    votes = store.read("cer_votes").collect()
+    said = {item: sorted(some["preference"]) for (item,), some in votes.with_columns(ITEM_ID).group_by("row_id")}
+    thirds = {items[2]: ["first"], items[3]: ["first"]}
+    assert said == {item: sorted([*both, *thirds.get(item, [])]) for item, both in meant.items()}
+    labels = dict(store.read("cer_labels").collect().select(ITEM_ID, "preference").iter_rows())
+    assert labels == {items[0]: "first", items[1]: "both", items[2]: "first"}
+    lost = store.read_dropped("cer_labels").collect().select("row_id", "reason").rows()
+    assert lost == [(items[3], "no_two_agree")]
 
 
 def test_every_kind_comes_back(tmp_path: Path) -> None:
