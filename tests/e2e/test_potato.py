@@ -135,30 +135,29 @@ def test_what_was_said_in_potato_stands_in_the_tables(labelled_store: Store, tmp
         store.write(table, labelled_store.read(table))
     export(home, Settings(), "cer", ["甲", "乙"], Wish(size=4))
     team.push(home, "cer")
-    items = sorted({task.item_id for task in sent_tasks(home, "cer")})
-    meant = dict(
-        zip(items, [("first", "first"), ("both", "both"), ("first", "second"), ("second", "neither")], strict=True)
-    )
+    items = sorted({one.item_id for one in sent_tasks(home, "cer")})
+    pairs = [("first", "first"), ("both", "both"), ("first", "second"), ("second", "neither")]
+    meant = dict(zip(items, pairs, strict=True))
     served = serve(home, free_port())
 
     def label_sent(server: Server, said: Callable[[Task, int], str]) -> None:
         """Everybody labels what they were sent; `said` is about reference (first) and candidate (second)."""
-        tasks = sent_tasks(home, "cer")
-        for place, name in enumerate(sorted({task.annotator for task in tasks})):
+        sent = sent_tasks(home, "cer")
+        for place, name in enumerate(sorted({one.annotator for one in sent})):
             person = signed_in(server, name)
-            for task in (one for one in tasks if one.annotator == name):
-                person.label(task, as_shown(RIGHT | {"preference": said(task, place)}, task.order))
+            for one in (some for some in sent if some.annotator == name):
+                person.label(one, as_shown(RIGHT | {"preference": said(one, place)}, one.order))
 
     try:
         [server] = next(served)
-        label_sent(server, lambda task, place: meant[task.item_id][place])
+        label_sent(server, lambda one, place: meant[one.item_id][place])
         assert team.pull(home, "cer")[0].new == 8
         labels = dict(store.read("cer_labels").collect().select(ITEM_ID, "preference").iter_rows())
         assert labels == {items[0]: "first", items[1]: "both"}
         export(home, Settings(), "cer", ["丙"], Wish(size=4, third=True))
         team.push(home, "cer")
         [server] = next(served)
-        label_sent(server, lambda task, _: "first")
+        label_sent(server, lambda *_: "first")
         assert team.pull(home, "cer")[0].new == 2
         assert team.pull(home, "cer")[0].new == 0
     finally:
