@@ -8,6 +8,11 @@ ENCODER := $(VENV)/.encoder
 # verl and torch live apart (docs/training.md).
 TRAIN := .venv-train
 TRAIN_STAMP := $(TRAIN)/.installed
+# So does Potato, which a team labels with (docs/reviewing.md).
+REVIEW := .venv-review
+LABEL_STUDIO := .venv-label-studio
+LABEL_STUDIO_STAMP := $(LABEL_STUDIO)/.installed
+REVIEW_STAMP := $(REVIEW)/.installed
 
 VERL_PYTHON = $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || \
 	{ echo "verl needs Python 3.11 or 3.12; name one: make PYTHON=python3.12 …" >&2; exit 2; }
@@ -15,7 +20,7 @@ VERL_PYTHON = $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info
 BENCHMARKS := refresh store crawl cleaning near_duplicates llm rewards
 PEERS := text-dedup datatrove data-juicer
 
-.PHONY: demo train-env train-env-gpu test test-all drill coverage ui lint format bench bench-peers pins clean help
+.PHONY: demo train-env train-env-gpu review review-env label-studio label-studio-env test test-all drill coverage ui lint format bench bench-peers pins clean help
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -52,16 +57,36 @@ train-env-gpu: requirements/train-gpu.txt  ## the same with vLLM, for GPUs
 	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $(TRAIN_STAMP)
 
+$(REVIEW_STAMP): requirements/review.txt
+	@test -x $(REVIEW)/bin/python || $(PYTHON) -m venv $(REVIEW)
+	$(REVIEW)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+review-env: $(REVIEW_STAMP)  ## the environment of Potato, which a team labels with
+
+review: $(STAMP) $(REVIEW_STAMP)  ## serve what was pushed for people to label, on 127.0.0.1, until Ctrl-C
+	$(BIN)/python -m pipelines.review.potato_server $(ARGS)
+
+$(LABEL_STUDIO_STAMP): requirements/label-studio.txt
+	@test -x $(LABEL_STUDIO)/bin/python || $(PYTHON) -m venv $(LABEL_STUDIO)
+	$(LABEL_STUDIO)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+label-studio-env: $(LABEL_STUDIO_STAMP)  ## the environment of Label Studio, which one person may label with
+
+label-studio: $(STAMP) $(LABEL_STUDIO_STAMP)  ## serve one person's tasks in Label Studio: make label-studio WHO=NAME
+	$(BIN)/python -m pipelines.review.label_studio_server "$(WHO)" $(ARGS)
+
 test: $(STAMP)  ## unit and integration: no torch, no browser, no data but our own
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not corpus and not slow" tests/unit tests/integration $(ARGS)
 
-test-all: $(STAMP) $(ENCODER) $(TRAIN_STAMP)  ## every test: kills and full disks, verl, the browser, real data too
+test-all: $(STAMP) $(ENCODER) $(TRAIN_STAMP) $(REVIEW_STAMP) $(LABEL_STUDIO_STAMP)  ## every test: kills and full disks, verl, the browser, real data too
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
 drill: $(STAMP)  ## kills, full disks, hostile data, hosts, sites and pages: a table of what survived
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m drill $(ARGS)
 
-coverage: $(STAMP) $(ENCODER) $(TRAIN_STAMP)  ## the same, with what no test runs; it takes half as long again
+coverage: $(STAMP) $(ENCODER) $(TRAIN_STAMP) $(REVIEW_STAMP)  ## the same, with what no test runs; it takes half as long again
 	$(MAKE) test-all ARGS="--cov --cov-report=term:skip-covered $(ARGS)"
 
 ui: $(STAMP)  ## Dagster's web UI, at the address that it prints
@@ -101,8 +126,12 @@ pins:  ## resolve the requirements anew
 		$(BIN)/uv pip compile --quiet --python-platform x86_64-manylinux_2_28 --python-version 3.11 --no-annotate \
 			--no-header --upgrade requirements/$$name.in -o requirements/$$name.txt || exit 1; \
 	done
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header --upgrade \
+		requirements/review.in -o requirements/review.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header --upgrade \
+		requirements/label-studio.in -o requirements/label-studio.txt
 	@# torch of a CPU needs none of what torch names for a GPU
 	sed -i -E '/^(nvidia-|cuda-|triton=)/d' requirements/train.txt
 
 clean:  ## throw the environment away; data stay
-	rm -rf $(VENV) $(TRAIN) benchmarks/peers/.venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TRAIN) $(REVIEW) $(LABEL_STUDIO) benchmarks/peers/.venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -57,7 +57,7 @@ class UnknownName(RequestError):
 
 
 class UnreadableFile(RequestError):
-    """Raised by `pipelines.ingest` for a file that is missing, empty, or in no known encoding or form."""
+    """Raised by `pipelines.ingest` and `pipelines.review` for a file that is missing, empty, or in no known form."""
 
 
 class NoHost(RequestError):
@@ -124,6 +124,20 @@ class ReleaseRefused(GongqingError):
         super().__init__(
             f"the release {name} is refused, and nothing was written: {refusals}",
             hint="mend what the findings name, each with its hint, then run the same command again",
+        )
+
+
+class LabelsRefused(RequestError):
+    """Raised by `pipelines.operations.review` for labels of which some cannot be taken; `refusals`
+    (`pipelines.review.importing`) are all of them, each with its file, line, task and reason.
+    """
+
+    def __init__(self, refusals: Sequence[Any]) -> None:
+        self.refusals = tuple(refusals)
+        super().__init__(
+            f"{len(self.refusals):,} labels are refused, and none was taken",
+            where="\n         ".join(map(str, self.refusals)),
+            hint="mend or remove these lines, then import all files again (docs/reviewing.md)",
         )
 
 

@@ -264,6 +264,8 @@ class Release(_Section):
     floors: Annotated[dict[str, Annotated[float, Field(gt=0, le=1)]], BeforeValidator(_figures)] = Field(
         default_factory=dict
     )
+    # Models that have to pass the test of `gongqing calibrate KIND --judge`, by what they judge: "cer.preference".
+    judges: dict[Annotated[str, Field(pattern="^(coe|cer|compare)[.][a-z0-9]+$")], str] = Field(default_factory=dict)
 
 
 class Training(_Section):
@@ -272,6 +274,12 @@ class Training(_Section):
     generic_questions: int = Field(3, ge=2)  # a generic sentence stands in answers to so many train questions at least
     generic_share: float = Field(0.0002, ge=0, lt=1)  # and to this share of them
     generic_sentences: int = Field(4, ge=1)  # how many make an answer
+
+
+class Review(_Section):
+    """What people decide."""
+
+    only_reviewed: bool = False  # whether a chain that no professional has reviewed stays out of `sft_coe` (E)
 
 
 class Rewards(_Section):
@@ -305,6 +313,7 @@ class Settings(BaseSettings):
     release: Release = Release()
     publish: Publish = Publish()
     training: Training = Training()
+    review: Review = Review()
     rewards: Rewards = Rewards()
 
 

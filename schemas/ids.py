@@ -44,6 +44,13 @@ def candidate_id(dialogue_id: str, number: int, candidate: int) -> str:
     return f"{round_id(dialogue_id, number)}/{candidate}"
 
 
+def parse_candidate_id(text: str) -> tuple[str, int, int]:
+    """The dialogue, the round and the number of a candidate, of its id."""
+    dialogue_id, _, numbers = text.rpartition("#")
+    number, candidate = map(int, numbers.split("/"))
+    return dialogue_id, number, candidate
+
+
 def stable_int(text: str) -> int:
     """A number in [0, 2^63) that follows from `text` alone: an index that no new row can shift."""
     return int(digest(text, 16), 16) >> 1
@@ -60,7 +67,14 @@ def pseudonym(source: str, author: str, key: bytes) -> str:
 
     Raises ValueError for a key of fewer than 16 bytes.
     """
+    return "u_" + keyed_digest(key, source, author)[:16]
+
+
+def keyed_digest(key: bytes, *parts: str) -> str:
+    """64 hex digits of the HMAC-SHA-256 of `parts` under `key`: nobody without the key can work them out.
+
+    Raises ValueError for a key of fewer than 16 bytes.
+    """
     if len(key) < 16:
         raise ValueError("the author key must have at least 16 bytes")
-    mac = hmac.new(key, f"{source}\x1f{author}".encode("utf-8", "surrogatepass"), hashlib.sha256)
-    return "u_" + mac.hexdigest()[:16]
+    return hmac.new(key, "\x1f".join(parts).encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()

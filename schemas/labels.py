@@ -39,6 +39,8 @@ CALIBRATED: dict[str, dict[str, str]] = {
         **{"any": "posts to drop", "emotional": "emotional posts that stay"},
     },
 }
+# From so great a share of people whom it beats on, a model may stand in for one (the alternative-annotator test).
+OMEGA = 0.5
 # The figures for which `[release] floors` may demand a least value.
 FLOORS = (
     *(

@@ -1,6 +1,6 @@
 """Every table by its name, in the order in which the data flow."""
 
-from schemas import annotations, calibrations, dialogues, personas, posts, training
+from schemas import annotations, calibrations, dialogues, personas, posts, reviews, training
 from schemas.table import Table
 
 TABLES: dict[str, type[Table]] = {
@@ -19,7 +19,12 @@ TABLES: dict[str, type[Table]] = {
     "ecot_chains": annotations.EcotChains,
     "coe_chains": annotations.CoeChains,
     "cer_candidates": annotations.CerCandidates,
+    "review_tasks": reviews.ReviewTasks,
+    "cer_votes": reviews.CerVotes,
+    "coe_reviews": reviews.CoeReviews,
+    "rankings": reviews.Rankings,
     "cer_labels": annotations.CerLabels,
+    "agreements": reviews.Agreements,
     "disc_profiles": personas.DiscProfiles,
     "persona_fits": personas.PersonaFits,
     "personas": personas.Personas,
@@ -38,6 +43,7 @@ TABLES: dict[str, type[Table]] = {
     "rm_outcome": training.RmOutcome,
     "rm_unified": training.RmUnified,
     "calibrations": calibrations.Calibrations,
+    "judge_tests": reviews.JudgeTests,
     "rollouts": training.Rollouts,
 }
 

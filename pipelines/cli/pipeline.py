@@ -241,8 +241,8 @@ def demo() -> None:
     """The main job on samples/ (invented posts and dialogues), ending with a table of what was made."""
     from pipelines.cli import render as display
     from pipelines.cli.tables import list_tables
-    from pipelines.operations.sample_labels import write_sample_labels
-    from pipelines.settings import make_author_key
+    from pipelines.operations.sample_votes import write_sample_votes
+    from pipelines.settings import author_key, make_author_key
     from pipelines.store.store import Store
     from samples.replica import Replica
 
@@ -254,8 +254,11 @@ def demo() -> None:
         crawl_window(folder, "replica", min(days), max(days), base_url=replica.url, delays=False)
     _import(folder, "mapped", samples / "dialogues.jsonl", "sample", samples / "dialogues.toml")
     _refresh(folder, [], "written")
-    labels = write_sample_labels(Store(Home(folder).data), load(folder))  # invented; of candidates made before
-    terminal.line(display.made(labels))
+    key = author_key(folder)
+    assert key is not None
+    # Invented, on candidates that were made before.
+    for version in write_sample_votes(Store(Home(folder).data), load(folder), key):
+        terminal.line(display.made(version))
     _refresh(folder, [], "written")
     list_tables(folder)
     terminal.line(f"\nThe tables lie in {folder / 'data'}. All texts are invented. Where to look now:")

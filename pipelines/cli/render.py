@@ -27,6 +27,7 @@ from pipelines.operations.lineage import Event
 from pipelines.release.publish.card import PaperTable
 from pipelines.store.release_manifest import Finding, Release
 from pipelines.store.store import Version
+from schemas.labels import OMEGA
 from schemas.tables import TABLES
 
 _MOST_REASONS = 3  # of drops, in a line
@@ -319,6 +320,38 @@ def diversity(figures: pl.DataFrame) -> Table:
     return table
 
 
+def judge_tests(rows: pl.DataFrame) -> Table:
+    """Whether models may stand in for people."""
+    caption = "ω: share of people whom the model beats, ½ is enough; ρ: how often it is as near as they are"
+    figures = ("omega", "rho", "epsilon", "kappa", "kappa_of_people")
+    counts = ("items", "people")
+    names = ("ω", "ρ", "ε", "κ with people", "κ among people")
+    table = TextTable("question", "model", *counts, *names, "may stand in", right=(*counts, *names), caption=caption)
+    for row in rows.iter_rows(named=True):
+        shown = ["undefined" if row[name] is None else f"{row[name]:.2f}" for name in figures]
+        may = "yes" if row["omega"] >= OMEGA else "no"
+        table.add_row(row["question"], row["model"], f"{row['n_items']:,}", f"{row['n_people']:,}", *shown, may)
+    return table
+
+
+def agreement(figures: pl.DataFrame, work: pl.DataFrame) -> Group:
+    """How far people agree, how they answer what is known, and how long they take."""
+    from pipelines.review.agreement import present
+
+    shown = present(figures)
+    caption = "95 % intervals, items drawn again; of one person: against the others"
+    table = TextTable(*shown.columns, right=("items", "raters"), caption=caption)
+    for cells in shown.iter_rows():
+        table.add_row(*cells)
+    counts = ("items", "median seconds", "too fast", "known items right")
+    of_people = TextTable("annotator", *counts, right=counts)
+    for row in work.iter_rows(named=True):
+        median = "" if row["median"] is None else f"{row['median']:.0f}"
+        right = "" if row["known"] is None else f"{row['right']:.0%} of {row['known']}"
+        of_people.add_row(row["annotator"], f"{row['items']:,}", median, f"{len(row['too_fast']):,}", right)
+    return Group(table, of_people)
+
+
 def spend(rows: list[Spend]) -> Table:
     """What was asked of models, and what it cost."""
     caption = "at risk: calls of which nobody knows whether they were billed"
@@ -372,7 +405,8 @@ def erasure(receipt: Receipt) -> Group:
         table.add_row(lost.place, *(f"{count:,}" for count in (lost.rows, lost.dropped, lost.changed)))
     lines = [
         f"forgotten: {receipt.calls:,} calls of models; cleaned: {receipt.events:,} cells and files of Dagster, "
-        f"{receipt.crawled:,} lines and files of crawls, {receipt.runs:,} files of training"
+        f"{receipt.crawled:,} lines and files of crawls, {receipt.runs:,} files of training, "
+        f"{receipt.reviews:,} files for people"
         f"{'; the near-duplicate index is gone' if receipt.index else ''}"
     ]
     lines += [f"models have learnt from it: remove them, or the whole folder {run}" for run in receipt.learnt]

@@ -10,7 +10,7 @@ from pipelines.cli import terminal
 from pipelines.cli.app import app, tables_app
 from pipelines.cli.terminal import AsJson
 from pipelines.core.home import Home
-from pipelines.errors import StoreError, UnknownName
+from pipelines.errors import RequestError, StoreError, UnknownName
 from pipelines.settings import home, load
 
 if TYPE_CHECKING:
@@ -93,6 +93,10 @@ def show(
     if changed:
         from pipelines.operations.replaced import replaced
 
+        if version or partition or dropped:
+            raise RequestError(
+                "--changed reads the raw texts of today", hint="leave out --version, --partition and --dropped"
+            )
         found = replaced(store, table, n, load(home()))
         terminal.put(display.as_json(found) if as_json else display.replaced(found))
         return

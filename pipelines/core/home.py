@@ -32,8 +32,9 @@ from pipelines.errors import Busy
 
 # What lies directly in a home, and may hold what people wrote or lead to them: names, and patterns of names.
 PRIVATE = (
-    *("data", "releases", "training", "crawl", "index", "erasures", "raw", "logs", ".logs_queue", ".dagster", ".dg"),
-    *(".locks", "author.key", "takedown.txt", "refresh.lock", "ledger.sqlite*", "recordings*.jsonl", "allowance.json"),
+    *("data", "releases", "training", "crawl", "index", "erasures", "review", "raw", "logs", ".logs_queue"),
+    *(".dagster", ".dg", ".locks", "author.key", "takedown.txt", "refresh.lock", "ledger.sqlite*"),
+    *("recordings*.jsonl", "allowance.json"),
 )
 _LOOK_AGAIN = 0.2  # seconds between two looks at a lock that another process holds
 
@@ -63,6 +64,7 @@ class Home:
     crawl = _Path("crawl")  # a folder a source, in it one a window, in it one a job
     erasures = _Path("erasures")  # plans, receipts, and the suppression list
     index = _Path("index")  # an index of near-duplicates, which earlier versions kept
+    review = _Path("review")  # what went out to people, a folder a batch; who they are
     dagster = _Path(".dagster")  # Dagster's state
     under_way = _Path(".dagster", "under_way")  # an empty file a command that runs a run of Dagster, by its process id
     dagster_yaml = _Path("dagster.yaml")  # how Dagster is to keep its state

@@ -8,6 +8,7 @@ from pipelines.core.home import Home
 from pipelines.core.stage import Stage
 from pipelines.errors import DamagedVersion, NoVersion, RequestError, StoreError, UnknownName
 from pipelines.flow.clients import PAID, ClientPool
+from pipelines.flow.people import waits_for_people
 from pipelines.flow.runner import Outcome, Report, Runner, needed
 from pipelines.flow.stages import MAKERS, STAGES
 from pipelines.llm.interface import BUDGET, Estimate
@@ -135,15 +136,18 @@ def _require_sources(home: Path, store: Store) -> None:
 
 
 def states(store: Store, settings: Settings) -> dict[str, str]:
-    """The state of every table that a stage makes, in words; nothing is planned, asked or made.
+    """The state of every table that a stage makes, in words, and of those that wait for people; nothing is planned,
+    asked or made.
 
-    One that was never made has one only where it waits for a model, or for a table that does.
+    One that was never made has one only where it waits for a model, for people, or for a table that does.
     """
     known: dict[str, str] = {}
     runner = Runner(store, settings)
     for table, stage in MAKERS.items():
         if (state := _state(table, stage, runner, known)) is not None:
             known[table] = state
+    with contextlib.suppress(StoreError):  # `gongqing tables` itself says what is wrong with it
+        known |= waits_for_people(store)
     return known
 
 

@@ -8,6 +8,7 @@ from pipelines.clean.dialogues import make_clean_dialogues
 from pipelines.clean.posts import make_clean_posts
 from pipelines.core.stage import Stage
 from pipelines.dedup.unique import make_unique
+from pipelines.review.agreement import make_agreements
 from pipelines.rewrite.judging import plan_rewrite_judgements
 from pipelines.rewrite.personas import make_personas
 from pipelines.rewrite.profiles import plan_disc_profiles
@@ -23,6 +24,7 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(make_clean_posts, make_clean_dialogues, make_unique),
     *(coherence.plan_coherent_dialogues, make_sampled_turns),
     *(topics.plan, emotions.plan, ecot.plan, coe.plan_coe_chains, cer.plan),
+    make_agreements,
     *(plan_disc_profiles, make_personas, plan_rewrite_drafts, plan_rewrite_judgements, make_rewritten),
     make_sampled_rewrites,
     *(make_grpo_ecot, make_grpo_coe, make_grpo_cer),

@@ -12,7 +12,7 @@ from schemas.tables import TABLES
 
 # What stands between a row's id and a part of it: a round, an answer or a speaker, a rewriting.
 _MARKS = ("#", "/", "~")
-_SHOWN = ("cluster_id", "cluster_name", "variant", "persona_id", "group_id", "split")
+_SHOWN = ("cluster_id", "cluster_name", "variant", "persona_id", "group_id", "split", "verdict")
 
 
 class Event(NamedTuple):
@@ -73,8 +73,9 @@ def _ids(table: str) -> Iterator[tuple[pl.Expr, pl.Expr]]:
     elif {"dialogue_id", "role"} <= set(columns):
         yield pl.concat_list(pl.format("{}/{}", "dialogue_id", "role")), marks
     else:
-        for name in ("post_id", "dialogue_id", "row_id", "persona_id"):
-            if name in TABLES[table].key():
+        by_people = TABLES[table].key() == ["task_id"]  # such a row is about the one that was judged
+        for name in ("post_id", "dialogue_id", "row_id", "persona_id", "item_id"):
+            if name in columns and (by_people or name in TABLES[table].key()):
                 yield pl.concat_list(pl.col(name)), marks
     if "answers" in columns:
         yield pl.col("answers").list.eval(pl.element().struct.field("answer_id")), pl.format("of {}", pl.col("post_id"))

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from pipelines.annotate.coherence import REMOVED
+from pipelines.core.agreement import cohen_kappa
 from pipelines.release.publish.card import PaperTable
 from pipelines.split.eligible import with_topics
 from pipelines.store.store import Store, Version
@@ -279,7 +280,7 @@ def _rounded(value: float | None) -> float | None:
 
 # A line of the report. `labelled`: candidates whose round the source labels with names that we know. `agreeing`: the
 # share of these whose label is among the source's (a turn may carry several strategies). `single`: those with exactly
-# one label of the source, over which `kappa` is taken; null: undefined, as where everybody says the same.
+# one label of the source, over which Cohen's kappa is taken; null: undefined, as where everybody says the same.
 AGREEMENT = pl.Schema(
     dict.fromkeys(("source", "model_asked", "rounds", "field"), pl.String)
     | {"labelled": pl.Int64, "agreeing": pl.Float64, "single": pl.Int64, "kappa": pl.Float64}
@@ -308,22 +309,9 @@ def agreement(candidates: pl.DataFrame, turns: pl.DataFrame, splits: pl.DataFram
     for key, of_key in sorted(pairs.items()):
         agreeing = sum(word in labels for word, labels in of_key) / len(of_key)
         single = [(word, labels[0]) for word, labels in of_key if len(labels) == 1]
-        lines.append((*key, len(of_key), agreeing, len(single), kappa(single)))
+        kappa = cohen_kappa((word for word, _ in single), (label for _, label in single))
+        lines.append((*key, len(of_key), agreeing, len(single), kappa))
     return pl.DataFrame(lines, schema=AGREEMENT, orient="row")
-
-
-def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Cohen's kappa of two raters: (p_o - p_e) / (1 - p_e) (Cohen, 1960).
-
-    None: undefined, where nothing was rated, or where chance alone would give full agreement.
-    """
-    if not pairs:
-        return None
-    n = len(pairs)
-    first, second = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
-    observed = sum(one == other for one, other in pairs)
-    by_chance = sum(count * second[label] for label, count in first.items())
-    return None if by_chance == n * n else (observed / n - by_chance / n**2) / (1 - by_chance / n**2)
 
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")

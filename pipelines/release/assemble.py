@@ -20,6 +20,7 @@ from pipelines.release.checks.leaks import LEAKS, descendants, groups, near_dupl
 from pipelines.release.checks.no_model import NOT_FROM_A_MODEL, UNJUDGED, not_from_a_model, unjudged
 from pipelines.release.checks.people import erased, k_anonymity, minors, personal_data, risks
 from pipelines.release.checks.released import Leak, Released, empty, pinned
+from pipelines.release.checks.reviewed import agreement, demanded_judges, judges
 from pipelines.release.checks.sources import licences, media, sources
 from pipelines.settings import Settings
 from pipelines.store.parquet import write_shards
@@ -36,7 +37,7 @@ Check = Callable[[Released], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (
     *(near_duplicates, text_reuse, descendants, groups),
     *(personal_data, not_from_a_model, unjudged, risks, minors, licences, erased),
-    *(floors, earlier_calibrations, k_anonymity, media, empty),
+    *(floors, demanded_judges, earlier_calibrations, k_anonymity, media, empty),
 )
 
 # What may be allowed by its name: it harms nobody, and the release is marked. The rest has to be mended.
@@ -126,6 +127,8 @@ def _made(
             allowed=sorted(refused),
             left_out=gone,
             calibrations=calibrations(released),
+            agreement=agreement(released),
+            judges=judges(released),
         )
         return releases.publish(folder, release)
 

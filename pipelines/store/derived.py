@@ -13,7 +13,7 @@ import polars as pl
 
 IDS = (
     *("post_id", "answer_id", "dialogue_id", "source_dialogue_id", "row_id", "persona_id", "supporter_persona_id"),
-    *("made_from", "positive_id"),
+    *("made_from", "positive_id", "item_id"),
 )
 ID_COLUMNS = (*IDS, "negative_ids", "unit", "variant", "round", "candidate")  # and what `derived_ids` reads
 

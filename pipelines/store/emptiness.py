@@ -21,7 +21,7 @@ def why_empty(store: Store, version: Version, pins: Mapping[str, Version] | None
         return f"{version.table} dropped " + ", ".join(f"{name} {rows:,}" for name, rows in reasons)
     parents = version.manifest.runs[-1].parents
     if version.table in _OF_LABELS and _LABELS not in parents:
-        return "people have labelled nothing (docs/training-sets.md)"
+        return "people have labelled nothing (gongqing review export cer; docs/reviewing.md)"
     for name, of_parent in parents.items():
         table, _, partition = name.partition("/")
         if pins is not None:

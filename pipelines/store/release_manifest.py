@@ -65,6 +65,33 @@ class Calibration(Document):
     auc: float | None
 
 
+class Agreed(Document):
+    """How far all people agree on a question of a kind of review (`schemas.reviews.Agreements`): figures by measure,
+    each with the bounds of its 95 % interval; None: undefined.
+    """
+
+    kind: str
+    question: str
+    items: int
+    people: int
+    figures: dict[str, tuple[float, float | None, float | None] | None]
+
+
+class Judge(Document):
+    """Whether a model may stand in for a person (`schemas.reviews.JudgeTests`)."""
+
+    kind: str
+    question: str
+    model: str
+    people: int
+    items: int
+    epsilon: float
+    omega: float
+    rho: float
+    kappa: float | None
+    kappa_of_people: float | None
+
+
 class Finding(Document):
     """A finding of a check: `refuse` stops a release unless it is allowed, `warn` is published with it; where it is
     `leave_out`, the release has no longer the rows that it speaks of: see `LeftOut`.
@@ -117,6 +144,8 @@ class Release(Document):
     left_out: list[LeftOut] = Field(default_factory=list)
     erasures: list[Erasure] = Field(default_factory=list)
     calibrations: list[Calibration] = Field(default_factory=list)
+    agreement: list[Agreed] = Field(default_factory=list)
+    judges: list[Judge] = Field(default_factory=list)
 
     @property
     def content(self) -> str:

@@ -10,7 +10,7 @@ its words. By its words a row is recognised at another address, and in a file of
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -114,6 +114,19 @@ def words_of(rows: pl.DataFrame) -> list[str | None]:
 def _words(*texts: str | None) -> str | None:
     words = "".join("".join((text or "").split()) for text in texts)
     return words if len(words) >= _TELLING else None
+
+
+def taken_down(home: Path) -> list[str]:
+    """What the takedown list of a home names: `source:id`, or an id alone."""
+    path = Home(home).takedown
+    lines = path.read_text(encoding="utf-8-sig").splitlines() if path.exists() else []
+    return [name for line in lines if (name := line.split("#", 1)[0].strip())]
+
+
+def is_taken_down(column: str, listed: Sequence[str]) -> pl.Expr:
+    """Whether the row id in a column is listed, or its id alone; never null."""
+    source_id = pl.col(column).str.splitn(":", 2).struct.field("field_1")
+    return (pl.col(column).is_in(listed) | source_id.is_in(listed)).fill_null(value=False)
 
 
 def require_no_erasure(home: Path) -> None:

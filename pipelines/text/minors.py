@@ -2,7 +2,8 @@
 
 The data of children under 14 are sensitive by law (PIPL Art. 28): their posts are dropped. Those of minors stay out of
 everything that trains. A school year is a sign as well: primary school counts as under 14, what follows as under 18,
-unless the writer says to be 18 or older.
+unless the writer says to be 18 or older. Who tells of none is under 18 where enough words of a pupil's days stand
+together.
 """
 
 from functools import cache, partial
@@ -44,8 +45,9 @@ def _minors(posts: pl.Series, *, answers: bool) -> pl.Series:
     counted = posts.struct.unnest().with_columns(_near().counted(posts.struct.field("text")).values())
     # The patterns are put to no others than the texts that hold a word of their kind.
     near = [pl.when(pl.col(kind) > 0).then("text").otherwise(pl.lit("")).alias(kind) for kind in ("english", "born")]
-    own = pl.when((pl.col("age") > 0) | (pl.col("school") > 0)).then("text").otherwise(pl.lit(""))
-    marked = counted.select("year", *near, *_OWN, whole=own).with_columns(own=_cut(pl.col("whole")))
+    counted = counted.with_columns(life=_life())
+    own = pl.when((pl.col("age") > 0) | (pl.col("school") > 0) | pl.col("life")).then("text").otherwise(pl.lit(""))
+    marked = counted.select("year", "life", *near, *_OWN, whole=own).with_columns(own=_cut(pl.col("whole")))
     marked = marked.with_columns(
         pl.when(pl.col(kind) > 0).then("own").otherwise(pl.lit("")).alias(kind) for kind in _OWN
     )
@@ -53,13 +55,13 @@ def _minors(posts: pl.Series, *, answers: bool) -> pl.Series:
         *(_holds(*one) for one in _signs()),
         years=pl.col("year") - 2000 - _born(),  # of who was born on the first of January: others are younger
     )
+    marked = marked.with_columns(pl.col("passing under_18") | pl.col("life"))
     # What may outweigh a sign is looked for where there is one.
     signed = pl.any_horizontal(name for _, name, _ in _signs())
     texts = [pl.when(signed).then(kind).otherwise(pl.lit("")).alias(kind) for kind in ("own", "whole", "english")]
     marked = marked.with_columns(texts).with_columns(_holds(*one) for one in _doubts())
     passing = pl.any_horizontal(f"passing {limit}" for limit in LIMITS)
-    life = pl.when(passing).then("whole").otherwise(pl.lit("")).str.replace_all(_word("future"), "他")
-    marked = marked.with_columns(grown=life.str.contains(_word("grown")))
+    marked = marked.with_columns(grown=_now("whole", passing).str.contains(_word("grown")))
     of_age = pl.any_horizontal("adult", "adult english")
     adult = of_age | pl.col("grown_now")
     signs = {
@@ -78,7 +80,22 @@ def _minors(posts: pl.Series, *, answers: bool) -> pl.Series:
 
 @cache
 def _near() -> Words:
-    return Words({kind: spelled(words) for kind, words in lexicon("minors", __file__)["near"].items()})
+    words: dict[str, Any] = lexicon("minors", __file__)
+    life = {"student": words["life"]["student"]} | {f"life {n}": line for n, line in enumerate(words["life"]["lines"])}
+    return Words({kind: spelled(some) for kind, some in (words["near"] | life).items()})
+
+
+def _life() -> pl.Expr:
+    """Whether the text tells of a pupil's days, and not of a student's."""
+    words: dict[str, Any] = lexicon("minors", __file__)["life"]
+    lines = pl.sum_horizontal(pl.col(f"life {n}") > 0 for n in range(len(words["lines"])))
+    pupil: pl.Expr = (lines >= words["least"]) & (pl.col("student") == 0)
+    return pupil & ~_now("text", pupil).str.contains(words["older"])
+
+
+def _now(text: str, where: pl.Expr) -> pl.Expr:
+    """`text`, where asked for, without what is said of a life to come and of the lives of others."""
+    return pl.when(where).then(text).otherwise(pl.lit("")).str.replace_all(_word("future"), "他")
 
 
 def _born() -> pl.Expr:

@@ -238,7 +238,7 @@ def _files(home: Path, release: Release, recipe: Recipe, batch: int = 1) -> dict
         if not files[split]:
             raise RequestError(
                 f"the release {release.name} has no {split} rows of {recipe.rows}",
-                hint="people have to label candidates first (the table cer_labels: docs/training-sets.md); then "
+                hint="people have to label candidates first (the table cer_labels: docs/reviewing.md); then "
                 "gongqing refresh --select rewrite --select training, and another release"
                 if recipe.rows in _OF_LABELS
                 else "gongqing refresh --select training, then make another release",

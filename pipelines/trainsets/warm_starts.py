@@ -4,13 +4,16 @@ Behind the prompts of `grpo_coe` and `grpo_cer`, message by message, so that a p
 Training rows alone: a chain imitates (DESIGN §2.8).
 """
 
+import datetime as dt
 from collections.abc import Sequence
 
 import polars as pl
 
 from pipelines.core.stage import stage
 from pipelines.llm.tasks import Result, rows
+from pipelines.review.items import LEVELS, chain_hash
 from pipelines.rewrite.scripts import label_id
+from pipelines.settings import Settings
 from pipelines.split.eligible import Eligibility
 from pipelines.trainsets.labelled import Labelled, labelled
 from pipelines.trainsets.prompt_sets import cer_system_prompt, chat_prompt, coe_system_prompt
@@ -19,19 +22,33 @@ from schemas.labels import MATCHING
 from schemas.reasoning import Coe, Reasoning
 from schemas.training import SftCer, SftCoe
 
+_STRICTNESS = ("accept", "mend", "reject")
+_NEVER = dt.datetime.min.replace(tzinfo=dt.UTC)
 
-def coe_samples(chains: pl.DataFrame, posts: pl.DataFrame, splits: pl.DataFrame) -> Result:
-    """E §3.2: the question, and the chain that leads to the human answer.
 
-    Takes rows of `coe_chains`, of `unique_posts`, with the questions, and of `splits`.
+def coe_samples(
+    chains: pl.DataFrame,
+    posts: pl.DataFrame,
+    splits: pl.DataFrame,
+    reviews: pl.DataFrame,
+    *,
+    only_reviewed: bool = False,
+) -> Result:
+    """E §3.2: the question, and the chain that leads to the human answer, as professionals left it.
+
+    Args:
+        chains: Rows of `coe_chains`; `posts`: of `unique_posts`, with the questions; `splits`: of `splits`.
+        reviews: Rows of `coe_reviews`; one of another version of a chain counts for nothing.
+        only_reviewed: Whether a chain that nobody has reviewed is left out (E).
 
     Returns:
         `(kept, dropped)`. Drops are in the unit `post`: no_question (the post is there no more), not_train, under_18,
-        risk.
+        risk, rejected, not_reviewed.
 
     Raises RequestError for a post whose group has no split.
     """
     eligibility = Eligibility(splits)
+    verdicts = _verdicts(reviews)
     post_of = {row["post_id"]: row for row in posts.iter_rows(named=True)}
     system = coe_system_prompt()
     kept: list[Row] = []
@@ -44,8 +61,16 @@ def coe_samples(chains: pl.DataFrame, posts: pl.DataFrame, splits: pl.DataFrame)
         if (exclusion := eligibility.exclusion_reason(row_id, post)) is not None:
             lost.append(Lost("post", row_id, *exclusion))
             continue
+        review = verdicts.get((row_id, chain_hash(chain, post["text"])))
+        if review is None and only_reviewed:
+            lost.append(Lost("post", row_id, "not_reviewed"))
+            continue
+        if review is not None and review["verdict"] == "reject":
+            lost.append(Lost("post", row_id, "rejected", "by a professional"))
+            continue
         prompt = chat_prompt(system, [{"role": "seeker", "text": post["text"]}])
-        answer = Coe(**{name: chain[name] for name in Coe.model_fields})
+        edits = {} if review is None else {level: review[level] for level in LEVELS if review[level] is not None}
+        answer = Coe(**{name: chain[name] for name in Coe.model_fields} | edits)
         kept.append(
             {
                 "row_id": f"{row_id}/sft_coe",
@@ -55,10 +80,21 @@ def coe_samples(chains: pl.DataFrame, posts: pl.DataFrame, splits: pl.DataFrame)
                 "variant": "none",
                 "providers": [chain["provider"]],
                 "messages": [*prompt, _reply(answer)],
-                "reviewed": False,  # no review of a chain is recorded anywhere yet
+                "reviewed": review is not None,
             }
         )
     return rows(SftCoe, kept), dropped("sft_coe", lost)
+
+
+def _verdicts(reviews: pl.DataFrame) -> dict[tuple[str, str], Row]:
+    """The review that decides of each chain, by post and hash: of several the strictest, of equally strict ones the
+    last. What was said of a chain whose review is known decides nothing.
+    """
+    in_order = sorted(
+        reviews.filter(role="annotator").iter_rows(named=True),
+        key=lambda row: (_STRICTNESS.index(row["verdict"]), row["at"] is not None, row["at"] or _NEVER, row["task_id"]),
+    )
+    return {(row["post_id"], row["labelled"]): row for row in in_order}
 
 
 def cer_samples(candidates: pl.DataFrame, labels: Sequence[Labelled], lost: Sequence[Lost]) -> Result:
@@ -99,10 +135,23 @@ def _reply(record: Reasoning) -> dict[str, str]:
     return {"role": "assistant", "content": record.render()}
 
 
-@stage("sft_coe", group="training", units={"sft_coe": {"post": ("coe_chains",)}})
-def make_sft_coe(coe_chains: pl.DataFrame, unique_posts: pl.DataFrame, splits: pl.DataFrame) -> Result:
+@stage(
+    "sft_coe",
+    group="training",
+    reads=("review.only_reviewed",),
+    units={"sft_coe": {"post": ("coe_chains",)}},
+    optional_parents=("coe_reviews",),
+)
+def make_sft_coe(
+    coe_chains: pl.DataFrame,
+    unique_posts: pl.DataFrame,
+    splits: pl.DataFrame,
+    coe_reviews: pl.DataFrame,
+    settings: Settings,
+) -> Result:
     """`sft_coe`: what E's warm start learns."""
-    return coe_samples(coe_chains, unique_posts, splits)
+    only_reviewed = settings.review.only_reviewed
+    return coe_samples(coe_chains, unique_posts, splits, coe_reviews, only_reviewed=only_reviewed)
 
 
 @stage(

@@ -15,9 +15,13 @@ from crawl_home import Home as CrawlHome
 from erase_home import HIS, OF_ERASED, OTHER_TALK, QUOTED, TO_HIM, frame, make_home
 from every_byte import runs, traces
 from killing import current, leftovers, versions
+from labelled_rows import TURN, candidate
 from ledger_calls import answer, call, key_of, opened, run
 from release_rows import made, triplets
+from reviewed import label, lines, read_tasks
 from store_rows import TABLE, drops, groups
+from table_rows import dialogue_of, row_of
+from table_rows import frame as rows_of
 
 from pipelines.flow.refresh import refresh
 from pipelines.ingest.import_file import import_file
@@ -25,12 +29,17 @@ from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Attempt
 from pipelines.operations.erase.erasing import erase, resume
 from pipelines.operations.erase.survey import Request
+from pipelines.operations.review.exporting import export, task_file
+from pipelines.operations.review.importing import import_labels
 from pipelines.settings import ROOT, Settings, make_author_key
 from pipelines.store.release_manifest import LeftOut
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
 from pipelines.store.suppression import SuppressionList
+from schemas.annotations import CerCandidates
+from schemas.dialogues import CoherentDialogues
 from schemas.tables import TABLES
+from schemas.training import SampledTurns, Splits
 
 # What holds of any home
 
@@ -217,12 +226,48 @@ STORE, FILES = ("store/",), ("store/", "core/files.py")
 # Not the loops over strings and cells: they change nothing, and would be most of the steps.
 ERASING = tuple(f"operations/erase/{name}.py" for name in ("erasing", "documents", "files", "places"))
 # How many kills: over all steps, over the first steps of functions, and at random times.
+# Labels that come back
+
+
+def home_with_labels(home: Path) -> None:
+    """Three candidates went out to two people, who have labelled them: two alike, the third otherwise."""
+    store = Store(home / "data")
+    spoken = ("seeker: 我睡不着", "supporter: 多久了？", "seeker: 一个月", "supporter: 辛苦了。")
+    named = [{"dialogue_id": f"s:{n}", "group_id": f"g{n}"} for n in (1, 2, 3)]
+    talks = [dialogue_of(CoherentDialogues, n, *spoken, group_id=f"g{n}", verdict="keep") for n in (1, 2, 3)]
+    store.write("coherent_dialogues", rows_of(CoherentDialogues, *talks))
+    store.write("sampled_turns", rows_of(SampledTurns, *(TURN | one for one in named)))
+    store.write("cer_candidates", rows_of(CerCandidates, *(candidate(**one) for one in named)))
+    given = [row_of(Splits, group_id=f"g{n}", split="train", given_at="v") for n in (1, 2, 3)]
+    store.write("splits", rows_of(Splits, *given))
+    exported = export(home, Settings(), "cer", ["甲", "乙"], out=home / "out")
+    for place, one in enumerate(exported.tasks):
+        tasks = read_tasks(task_file(exported.folder, one))
+        said = [label(task, preference="both", step1=place == 0 or task.item_id != "s:3#2/1") for task in tasks]
+        (home / f"labels-{place}.jsonl").write_text(lines(*said), encoding="utf-8")
+
+
+def import_them(home: Path) -> None:
+    import_labels(home, "cer", [home / "labels-0.jsonl", home / "labels-1.jsonl"])
+
+
+def labelled(home: Path) -> None:
+    """All votes are there, or none; and no label without its votes."""
+    store = Store(home / "data")
+    votes = store.read("cer_votes").collect().height if store.current("cer_votes") else 0
+    labels = store.read("cer_labels").collect().height if store.current("cer_labels") else 0
+    assert (votes, labels) in ((0, 0), (6, 0), (6, 2))
+
+
 WRITERS = {
     "a version": Writer(write_old, write_new, tables, STORE, 20, 40, 6, whole),
     "a run of a known version": Writer(write_both, lambda home: write_new(home, "3"), tables, STORE, 15, 20, 5, whole),
     "a version that was damaged": Writer(write_and_damage, write_new, tables, STORE, 15, 10),
     "an import": Writer(make_author_key, import_posts, tables, ("ingest/import_file.py", *FILES), 4, 11, 2, whole),
     "a crawl that is collected": Writer(crawl_two_days, collect_crawl, tables, ("crawl/", *FILES), 7, 17, 2, whole),
+    "labels of people": Writer(
+        home_with_labels, import_them, tables, ("operations/review/", *FILES), 7, 10, 2, labelled
+    ),
     "a refresh": Writer(home_to_refresh, refresh_some, tables, ("flow/", *FILES), 7, 14, 2, whole),
     "a release": Writer(write_old, release, released, FILES, 12, 20, 4, read_releases),
     "an erasure": Writer(home_to_erase_in, erase_or_resume, erased, (*ERASING, "llm/ledger/", *FILES), 7, 8),

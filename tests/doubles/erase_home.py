@@ -1,6 +1,7 @@
 """A small home in which a post, a dialogue and all that was made from them stand beside others."""
 
 import asyncio
+import datetime as dt
 import json
 import sqlite3
 from pathlib import Path
@@ -147,6 +148,7 @@ def make_home(home: Path) -> Store:
         asked_by_him | {"row_id": "s:b/generic", "negative": "慢慢来", "negative_ids": ["s:b/1"], "kind": "generic"},
     ]
     store.write("rm_triplets", frame("rm_triplets", *triplets))
+    _judged_by_people(home, store)
     finding = Finding(check="c", severity="warn", count=1, what="w", hint="r", examples=["s:a"])
     pins = {"rm_triplets": store.version("rm_triplets").version}
     made(home, "v1", {"rm_triplets": store.read("rm_triplets").collect()}, pins=pins, findings=[finding])
@@ -155,6 +157,32 @@ def make_home(home: Path) -> Store:
     (home / "index").mkdir()
     (home / "index" / "members-0").write_text("s:a", encoding="utf-8")
     return store
+
+
+def _judged_by_people(home: Path, store: Store) -> None:
+    """Tasks about both posts and both dialogues, what was said of them, and the files that went out."""
+    person = {"annotator": "u_00000000000000ff", "labelled": "h"}
+    made_at = dt.datetime(2026, 11, 1, tzinfo=dt.UTC)
+    more = {"role": "annotator", "shown": "h", "item": "h", "batch": "coe-1", "made": made_at}
+    tasks = [("s:a", "coe"), ("s:b", "coe"), ("s:x#1/1", "cer"), ("s:y#1/1", "cer")]
+    kept = [{"task_id": f"t{at}", "item_id": one, "kind": kind} for at, (one, kind) in enumerate(tasks)]
+    store.write("review_tasks", frame("review_tasks", *(one | person | more for one in kept)))
+    votes = [{"task_id": f"t{at}", "dialogue_id": f"s:{name}"} for at, name in ((2, "x"), (3, "y"))]
+    vote = person | {"role": "annotator", "round": 1, "candidate": 1, "preference": "both"}
+    store.write("cer_votes", frame("cer_votes", *(one | vote for one in votes)))
+    review = person | {"role": "annotator", "verdict": "mend", "L1": "改过的"}
+    reviews = [{"task_id": f"t{at}", "post_id": f"s:{one}", "answer_id": f"s:{one}/1"} for at, one in enumerate("ab")]
+    store.write("coe_reviews", frame("coe_reviews", *(one | review for one in reviews)))
+    ranking = person | {"role": "annotator", "kind": "rank", "models": ["m1", "m2"], "places": [1, 2]}
+    ranked = [ranking | {"task_id": f"r{one}", "item_id": f"s:{one}"} for one in "ab"]
+    store.write("rankings", frame("rankings", *ranked))
+    folder = home / "review" / "coe-1"
+    folder.mkdir(parents=True)
+    texts = (("s:a", HERS), ("s:b", HIS))
+    lines = [json.dumps({"item_id": one, "content": {"question": text}}, ensure_ascii=False) for one, text in texts]
+    (folder / "tasks-u_00000000000000ff.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "sheet.html").write_text(f"<p>{HERS}</p><p>{HIS}</p>", encoding="utf-8")
+    (folder / "other.html").write_text(f"<p>{HIS}</p>", encoding="utf-8")
 
 
 def _dialogue(name: str, said: tuple[str, str]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from schemas.tables import TABLES
 
 COMMANDS = [
     "import", "crawl", "refresh", "tables", "tables promote", "show", "diff", "why", "erase", "stats", "doctor", "ui",
-    "calibrate",
+    "calibrate", "review", "review export", "review import", "review agreement",
     "demo", "ledger", "ledger budgets", "ledger close-budget", "ledger give-up-batch", "ledger record", "train",
     "release", "releases", "releases promote", "export", "export folder", "export hub", "export jsonl", "restore",
 ]  # fmt: skip
@@ -195,6 +195,7 @@ def test_errors_say_what_and_what_to_do(in_home, fails, monkeypatch):
     for arguments, code, says in [
         (["show", "grpo_cerr"], 2, "did you mean 'grpo_cer'"),
         (["show", "unique_posts", "--changed"], 2, "tables that do: clean_posts, clean_dialogues"),
+        (["show", "clean_posts", "--changed", "--dropped"], 2, "--changed reads the raw texts of today"),
         (["show", "rollouts"], 1, "rollouts has no version yet"),
         (["refresh", "--provider", "opnai"], 2, "did you mean 'openai'"),
         (["show", "clean_posts", "--version", "zz"], 2, "no version of clean_posts 'zz'"),

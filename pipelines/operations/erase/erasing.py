@@ -16,6 +16,7 @@ from pipelines.operations.erase.documents import AtHost, Lost, Plan, Receipt
 from pipelines.operations.erase.files import (
     add_takedown,
     clean_crawls,
+    erase_from_review,
     erase_from_runs,
     learnt,
     no_crawl,
@@ -27,6 +28,8 @@ from pipelines.operations.erase.places import erase_from_releases, versions
 from pipelines.operations.erase.rows import DROPPED, RowFilter
 from pipelines.operations.erase.survey import Request, survey
 from pipelines.operations.erase.traces import Scrub, TextTraces
+from pipelines.review import label_studio
+from pipelines.review.potato import forget_missing, projects_of, require_stopped
 from pipelines.store.store import Store
 from pipelines.store.suppression import SuppressionList, alone, require_no_erasure
 from schemas.tables import PARTITIONED, TABLES
@@ -61,6 +64,7 @@ def resume(home: Path) -> list[Receipt]:
 @contextmanager
 def _alone(home: Path) -> Iterator[None]:
     """Keeps everybody else from making, crawling, importing, training or exporting. Raises Busy where somebody is."""
+    require_stopped([*projects_of(home), *label_studio.folder_of(home).glob("*/")])
     with alone(home, finishing=True), no_crawl(home), no_training(home), ExitStack() as stack:
         try:
             stack.enter_context(Home(home).lock("giving", wait=False))
@@ -91,6 +95,8 @@ def _finish(home: Path, plan: Plan, traces: TextTraces) -> Receipt:
     at_hosts = _forget_calls(home, plan)
     had_index = Home(home).index.is_dir()  # of near-duplicates, which earlier versions kept: ids and hashes of texts
     shutil.rmtree(Home(home).index, ignore_errors=True)
+    reviews = erase_from_review(Home(home).review, scrub)
+    forget_missing(home)
     receipt = Receipt(
         erasure=plan.erasure,
         began=plan.began,
@@ -100,6 +106,7 @@ def _finish(home: Path, plan: Plan, traces: TextTraces) -> Receipt:
         calls=len(plan.forgotten),
         events=scrub_folder(Home(home).dagster, scrub),
         runs=erase_from_runs(home, row_filter, scrub),
+        reviews=reviews,
         learnt=learnt(home, {of_release.place.rpartition("/")[2] for of_release, _ in releases}),
         crawled=clean_crawls(home, row_filter.erased),
         index=had_index,

@@ -264,19 +264,46 @@ def _group(line: str) -> str | None:
         return None
 
 
+def erase_from_review(folder: Path, scrub: Scrub) -> int:
+    """Removes traces from what went out to people and lies in the home: whole lines of files of JSON lines, cells of
+    databases, words of other texts; what is packed or shows many items in one piece (a sheet, a page) goes whole, for
+    the next export makes it again. How many files had some.
+
+    Raises Busy where another process holds a database.
+    """
+    count = 0
+    for path in _files(folder) if folder.is_dir() else ():
+        content = path.read_bytes()
+        if content.startswith(_MAGIC):
+            count += scrub_database(path, scrub) > 0
+        elif any(scrub(text) != text for text in _texts(content)):
+            count += 1
+            if path.suffix == ".jsonl":
+                lines = content.decode("utf-8", "surrogateescape").split("\n")
+                left = "\n".join(line for line in lines if scrub(line) == line)
+                write_whole(path, left.encode("utf-8", "surrogateescape"))
+            elif path.suffix in _TEXTS:
+                scrub_file(path, scrub)
+            else:
+                path.unlink()
+    return count
+
+
 def learnt(home: Path, releases: Collection[str]) -> list[str]:
     """The runs that learnt on one of these releases, or from or by a model of such a run; relative to the home."""
     return [str(run.relative_to(home)) for run in list_runs(home) if not set(releases).isdisjoint(learnt_releases(run))]
 
 
 _PACKED = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"SQLite format 3")
+_TEXTS = (".json", ".yaml", ".txt", ".csv", ".log")
 _HEAD = 4096  # bytes: where none of them is 0 a file is a text
 
 
 def unmanaged_traces(home: Path, scrub: Scrub) -> list[str]:
     """The texts, tables, archives and databases that hold a trace, relative to the home; no pictures, no weights."""
     at = Home(home)
-    managed = {at.data, at.releases, at.training, at.crawl, at.erasures, at.takedown, *home.glob(f"{at.ledger.name}*")}
+    managed = {at.data, at.releases, at.training, at.crawl, at.erasures, at.review, at.takedown}
+    managed |= {*home.glob(f"{at.ledger.name}*")}
     return sorted(
         str(path.relative_to(home))
         for path in _files(home, managed)

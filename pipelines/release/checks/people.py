@@ -11,10 +11,9 @@ from itertools import combinations
 
 import polars as pl
 
-from pipelines.core.home import Home
 from pipelines.release.checks.released import Released, finding
 from pipelines.store.release_manifest import Finding
-from pipelines.store.suppression import SuppressionList
+from pipelines.store.suppression import SuppressionList, is_taken_down, taken_down
 from pipelines.text.lexicon import lexicon
 from pipelines.text.minors import under_18
 from pipelines.text.pii import vocabulary
@@ -157,12 +156,10 @@ def erased(released: Released) -> Iterator[Finding]:
     An erasure rewrites every version that is there. A version that comes back afterwards, from a backup or another
     home, holds the row again.
     """
-    takedown, suppression = Home(released.home).takedown, SuppressionList(released.home)
-    lines = takedown.read_text(encoding="utf-8-sig").splitlines() if takedown.exists() else []
-    listed = [name for line in lines if (name := line.split("#", 1)[0].strip())]
+    suppression = SuppressionList(released.home)
     origins = [name for name in released.rows["origin"].unique() if name in suppression]
-    source_id = pl.col("origin").str.splitn(":", 2).struct.field("field_1")
-    rows = released.rows.filter(pl.col("origin").is_in([*listed, *origins]) | source_id.is_in(listed))
+    listed = is_taken_down("origin", taken_down(released.home))
+    rows = released.rows.filter(listed | pl.col("origin").is_in(origins))
     if rows.height:
         what = f"{rows.height:,} rows come from what was erased, or is to be taken down"
         hint = "erase it from the versions that hold it (gongqing erase ROW_ID), then gongqing refresh"

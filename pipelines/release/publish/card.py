@@ -19,8 +19,8 @@ from pipelines.release.publish.measures import LENGTHS, TOPICS, Measures
 from pipelines.release.publish.private import PUBLISHABLE
 from pipelines.release.publish.public import WITHHELD, WITHHELD_MEANS
 from pipelines.settings import ROOT
-from pipelines.store.release_manifest import MEDIA, Calibration, Release, Source, text_only
-from schemas.labels import CALIBRATED, SPLITS
+from pipelines.store.release_manifest import MEDIA, Agreed, Calibration, Judge, Release, Source, text_only
+from schemas.labels import CALIBRATED, OMEGA, SPLITS
 from schemas.tables import TABLES
 
 LICENCES = "LICENSE.md"  # the Hub links to a file of this name, and to no other
@@ -28,6 +28,7 @@ LICENCES = "LICENSE.md"  # the Hub links to a file of this name, and to no other
 _CRISIS = ROOT / "docs" / "crisis.md"
 _SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 # Names that the Hub knows, in the spelling of its cards.
+_MEASURES = {"raw": "equal", "alpha": "α", "kappa": "κ (Cohen)", "fleiss": "κ (Fleiss)", "ac1": "AC1"}
 _LICENCES = (
     *("cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-by-nc-nd-4.0", "cc-by-nd-4.0"),
     *("cc-by-3.0", "cc-by-sa-3.0", "mit", "apache-2.0", "odc-by", "odbl", "bsd-3-clause"),
@@ -136,6 +137,11 @@ def card(
         withholds=any(source.consent not in PUBLISHABLE for source in release.sources),
         lacking=_lacking(release),
         calibrations=[_figures(one) for one in release.calibrations if one.precision or one.recall],
+        agreement={
+            "head": ["of", "items", "people", *_MEASURES.values()],
+            "rows": [_agreed(one) for one in release.agreement],
+        },
+        judges=[_judged(one) for one in release.judges],
         papers=tables,
         pictures=[(titles[path], path) for path in pictures],
         findings=[
@@ -268,6 +274,28 @@ def _figures(measured: Calibration) -> str:
     by = [f"`{measured.gold}`", *([f"κ {_short(measured.kappa)}"] if measured.kappa is not None else [])]
     what = f"{measured.stage.replace('_', ' ')}, {CALIBRATED[measured.stage].get(measured.kind, measured.kind)}"
     return f"{what}: {', '.join(figures)} on {measured.posts:,} posts ({', '.join(by)})"
+
+
+def _agreed(one: Agreed) -> tuple[Any, ...]:
+    figures = (one.figures.get(measure) for measure in _MEASURES)
+    return f"{one.kind}: {one.question}", one.items, one.people, *map(_in_interval, figures)
+
+
+def _in_interval(figure: tuple[float, float | None, float | None] | None) -> str:
+    if figure is None:
+        return "undefined"
+    value, low, high = figure
+    return _short(value) if low is None or high is None else f"{_short(value)} [{_short(low)}, {_short(high)}]"
+
+
+def _judged(one: Judge) -> str:
+    """A line: "m, cer preference: may stand in for a person (ω .67, …)"."""
+    verdict = "may" if one.omega >= OMEGA else "may not"
+    kappas = (("κ with people", one.kappa), ("κ among people", one.kappa_of_people))
+    figures = [f"ω {_short(one.omega)}", f"ρ {_short(one.rho)}", f"ε {_short(one.epsilon)}"]
+    figures += [f"{name} {_short(kappa)}" for name, kappa in kappas if kappa is not None]
+    what = f"`{one.model}`, {one.kind} {one.question}: {verdict} stand in for a person"
+    return f"{what} ({', '.join(figures)}; {one.items:,} items, {one.people} people)"
 
 
 def _short(figure: float) -> str:

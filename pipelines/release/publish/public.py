@@ -36,7 +36,7 @@ _EXAMPLES = 5
 # Strings that are no texts: ids and labels, which are published of every row.
 _LABELS = frozenset(
     {
-        *("row_id", "split", "variant", "kind", "role", "data_source", "ability", "style", "source", "lang", "topic"),
+        *("row_id", "split", "variant", "kind", "role", "data_source", "ability", "style", "source", "lang"),
         *("reference_origin", "reference_id", "prompt_version", "prompt_length_unit"),
         *("made_from", "group_id", "providers", "positive_id", "positive_role", "negative_ids"),
     }

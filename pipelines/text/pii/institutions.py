@@ -16,6 +16,8 @@ from pipelines.text.pii import vocabulary as voc
 from pipelines.text.pii.context import crossing, dictionary
 from pipelines.text.pii.spans import gather, matches, spans
 
+# What ends as a town does, and is a word: 古镇, 故乡.
+_TOWNS_OF_ALL = "(?:[乡村城古小名集清市某那]|隔壁|景德)镇$|[家故他城老下水回梦醉侨同异思归还返进入原外离]乡$"
 _ANY = 10**9  # a border that any word may reach over: brands are no parts of words
 
 
@@ -93,6 +95,7 @@ def _shapes() -> tuple[Shape, ...]:
         f"(?:{part['city']}(?:省|市)?(?:{part['discipline']}{{0,4}}|{part['stem']}{{1,3}}{part['discipline']}{{1,3}})|"
         f"{part['region']}{part['discipline']}{{1,4}})(?:大学|学院)"
     )
+    any_town = f"{_TOWNS_OF_ALL.replace('城', '').replace('集', '')}|{sign['any_town']}"
     no_student, no_town = r"^生(?:[^物命]|$)|^城", r"^[荒方街道门]|^外卖|^卖"
     return (
         Shape("school", _any([*words["university"], *_universities()]), not_behind=no_student),
@@ -188,8 +191,24 @@ def _shapes() -> tuple[Shape, ...]:
         Shape(
             "address",
             f"{part['stem']}{{2,5}}(?:镇|乡|街道)",
-            unless="(?:[乡村城古小名集清市某那]|隔壁|景德)镇$|[家故他城老下水回梦醉侨同异思归还返进入原外离]乡$",
+            unless=_TOWNS_OF_ALL,
             border=10,
+        ),
+        # Behind a word of going or being somewhere a town may have any letter in it: 在李家营镇.
+        Shape(
+            "address",
+            rf"[\p{{Han}}--[{sign['clause']}]]{{2,5}}?(?:镇|乡|街道)",
+            cue=sign["somewhere"],
+            unless=any_town,
+            not_behind="^[长企民定静痛压守江海下村亲镇里愁土音间]",
+            border=_ANY,
+        ),
+        Shape(
+            "address",
+            rf"[\p{{Han}}--[{sign['clause']}]]{{2,4}}(?:镇|乡)",
+            before=r"(?:^|[（(：:/、])$",
+            behind="^(?:[）)/、。]|$)",
+            unless=any_town,
         ),
         Shape("address", part["known_place"]),
         Shape(

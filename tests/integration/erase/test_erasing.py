@@ -72,6 +72,20 @@ def test_before_it_the_search_finds_every_kind_of_place(made):
     assert all(any(path.startswith(place) for path in found) for place in places), sorted(found)
 
 
+def test_what_people_judged_of_it_goes_and_what_they_judged_of_others_stays(erased, receipt):
+    store = Store(erased / "data")
+    left = {name: store.read(name).collect() for name in ("review_tasks", "cer_votes", "coe_reviews", "rankings")}
+    assert left["review_tasks"]["item_id"].to_list() == ["s:b", "s:y#1/1"]
+    assert left["cer_votes"]["dialogue_id"].to_list() == ["s:y"]
+    assert left["coe_reviews"]["post_id"].to_list() == ["s:b"]
+    assert left["rankings"]["item_id"].to_list() == ["s:b"]
+    folder = erased / "review" / "coe-1"
+    [line] = (folder / "tasks-u_00000000000000ff.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["item_id"] == "s:b"
+    assert [path.name for path in folder.glob("*.html")] == ["other.html"], "a sheet is made again by an export"
+    assert receipt["reviews"] == 2
+
+
 @pytest.mark.drill("privacy")
 def test_no_byte_of_it_is_left(erased):
     """Neither of what was written, nor of what was made from that; nor an id that leads to it."""
@@ -111,7 +125,7 @@ def test_other_rows_and_versions_read_as_before(made, erased):
 
 # By every id of a row that is gone or goes with it.
 GONE = {"s:a", "s:a/2", "s:x", "s:x/seeker", "s:b", "s:b/1", "s:b/other", "s:y", "s:y~P", "s:y~P#1"}
-GONE |= {"seeker", "P", "dialogue", "g0", 1}
+GONE |= {"seeker", "P", "dialogue", "g0", "t0", "t2", "ra", 1}
 
 
 def test_rows_made_from_it_go_and_their_neighbours_stay(erased):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from reviewed import KEY
 
 from pipelines.core.stage import Stage
 from pipelines.errors import UnreadableFile
@@ -18,7 +19,7 @@ from pipelines.llm.prompts import Prompt
 from pipelines.llm.providers import written
 from pipelines.llm.providers.written import WrittenClient, key_of, replies_to
 from pipelines.llm.questions import InvalidReply, Question
-from pipelines.operations.sample_labels import read_labels, write_sample_labels
+from pipelines.operations.sample_votes import read_votes, write_sample_votes
 from pipelines.settings import Llm, Settings
 from pipelines.store import Store
 
@@ -42,7 +43,7 @@ def store(sample_home: Path, clients: ClientPool, tmp_path_factory: pytest.TempP
     for stage in STAGES:
         Runner(store, Settings(), clients).run(stage)
         if stage.name == "cer_candidates":
-            write_sample_labels(store, Settings())
+            write_sample_votes(store, Settings(), KEY)
     return store
 
 
@@ -52,8 +53,12 @@ def test_there_are_some_hundred_replies_and_some_for_every_stage_that_asks():
     assert min(numbers) > 0
 
 
-def test_every_label_is_of_a_candidate_of_the_samples_and_is_taught(store: Store):
-    assert store.version("cer_labels").rows == len(read_labels())
+def test_every_vote_is_on_a_candidate_of_the_samples_and_what_is_agreed_on_is_taught(store: Store):
+    assert store.version("cer_votes").rows == len(read_votes())
+    consensus = Counter(store.read("cer_labels").collect()["consensus"])
+    assert consensus["agreed"] >= 20
+    assert consensus["adjudicated"] >= 6
+    assert store.read_dropped("cer_labels").collect()["reason"].to_list() == ["no_two_agree"]
     assert store.read_dropped("rm_unified").collect().is_empty()
     split_of = Counter(store.read("rm_unified").collect()["split"])
     assert min(split_of["validation"], split_of["test"]) >= 4, "a batch of cpu_smoke, to validate on"

@@ -174,3 +174,12 @@ def test_what_reads_like_a_name_is_replaced_and_counted(mixed, tmp_path):
     ]
     [renamed] = [one for one in published.findings if one.check == "renamed"]
     assert (renamed.count, renamed.examples) == (1, [chats["row_id"][0]])
+
+
+def test_so_is_what_a_source_calls_its_topic(mixed, tmp_path):
+    prompts = training_sets(mixed.store)["grpo_ecot"].filter(~pl.col("row_id").str.starts_with(CRAWLED)).head(1)
+    info = pl.col("extra_info").struct.with_fields(topic=pl.lit("和程雪吵架，程雪哭了"))
+    make_release(tmp_path, mixed.store, {"grpo_ecot": prompts.with_columns(extra_info=info)})
+    export_folder(Releases(tmp_path), NAME, mixed.store, tmp_path / "out")
+    [public] = rows(tmp_path / "out", "grpo_ecot").values()
+    assert public["extra_info"]["topic"] == "和[姓名]吵架，[姓名]哭了"

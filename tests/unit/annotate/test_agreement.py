@@ -6,10 +6,8 @@ import labelled_rows
 import polars as pl
 import pytest
 from annotate_rows import rounds, sampled_round, splits
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pipelines.operations.paper_tables import AGREEMENT, agreement, kappa
+from pipelines.operations.paper_tables import AGREEMENT, agreement
 from schemas.annotations import CerCandidates
 from schemas.labels import EMOTIONS
 
@@ -28,23 +26,6 @@ def candidates(*rows: dict[str, Any]) -> pl.DataFrame:
 def lines(frame: pl.DataFrame) -> dict[tuple[str, str], tuple[Any, ...]]:
     assert set(frame["rounds"]) == {"train"}
     return {(row[1], row[3]): row[4:] for row in frame.iter_rows()}
-
-
-def test_kappa_by_hand_and_where_chance_alone_agrees_it_is_undefined():
-    # 20 agree on yes, 15 on no; 5 and 10 do not. p_o = .7, p_e = (.5 x .6) + (.5 x .4) = .5: kappa .4 (Cohen's table).
-    pairs = [("yes", "yes")] * 20 + [("yes", "no")] * 5 + [("no", "yes")] * 10 + [("no", "no")] * 15
-    assert kappa(pairs) == pytest.approx(0.4)
-    assert kappa([("a", "b"), ("b", "a")]) == pytest.approx(-1.0)
-    assert kappa([("a", "a"), ("b", "b")]) == 1.0
-    assert kappa([]) is kappa([("a", "a")] * 5) is None
-    assert kappa([("a", "a")] * 4 + [("a", "b")]) == pytest.approx(0.0)  # four of five agree, and it says nothing
-
-
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), max_size=30))
-def test_kappa_does_not_care_who_is_first_and_is_never_above_one(pairs: list[tuple[str, str]]):
-    one, other = kappa(pairs), kappa([(b, a) for a, b in pairs])
-    assert one == (None if other is None else pytest.approx(other))
-    assert one is None or one <= 1
 
 
 def test_a_strategy_agrees_with_any_of_its_turn():

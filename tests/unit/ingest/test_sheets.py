@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from spreadsheet import Raw, workbook
 
+from pipelines.core.workbooks import FaultyCell
 from pipelines.errors import UnreadableFile
 from pipelines.ingest import files
 from pipelines.ingest.importing import Imported, read
 from pipelines.ingest.records import Source
-from pipelines.ingest.sheets import FaultyCell, rows
+from pipelines.ingest.sheets import rows
 from pipelines.settings import ROOT
 
 MAPPING = """kind = "posts"

@@ -1,19 +1,24 @@
 """Chains to imitate: E's to human answers, C's that people found right, under the prompts of the reinforcement."""
 
+import datetime as dt
 from typing import Any
 
 import polars as pl
 import pytest
 from accounted import accounted
 from labelled_rows import REFERENCE, STEPS, candidate, label, tables
+from table_rows import frame as framed_as
+from table_rows import row_of
 from unique_rows import RISK, answer, post, posts, splits
 
 from pipelines.llm.tasks import rows as framed
+from pipelines.review.items import chain_hash
 from pipelines.trainsets.labelled import labelled
 from pipelines.trainsets.prompt_sets import cer_system_prompt, coe_prompts
 from pipelines.trainsets.warm_starts import cer_samples, coe_samples
 from schemas.annotations import CoeChains
 from schemas.reasoning import Cer, Coe
+from schemas.reviews import CoeReviews
 
 CHAIN = {"L1": "委屈", "L2": "觉得都怪自己", "L3": "想被认可", "L4": "先倾听", "answer": "抱抱你。"}
 PROVENANCE = {"provider": "openai", "model_asked": "m", "prompt_version": "p", "request_key": "k"}
@@ -26,9 +31,18 @@ def chains(**more: Any) -> pl.DataFrame:
     return framed(CoeChains, [row | CHAIN | PROVENANCE | {"reasoning": "想了想"} | more])
 
 
-def coe(post: dict[str, Any] | None = POST, split: str = "train") -> tuple[pl.DataFrame, pl.DataFrame]:
-    frame = chains()
-    made = coe_samples(frame, posts(*([post] if post else [])), splits(g1=split))
+def review(verdict: str = "accept", task: str = "t1", question: str = POST["text"], **more: Any) -> dict[str, Any]:
+    seen = chain_hash(chains().row(0, named=True), question)
+    known = {"task_id": task, "post_id": "s:1", "answer_id": "s:1/0", "annotator": "u_1", "labelled": seen}
+    known |= {"role": "annotator", "suggested": False}
+    return row_of(CoeReviews, **known | {"verdict": verdict} | more)
+
+
+def coe(
+    post: dict[str, Any] | None = POST, split: str = "train", *reviews: dict[str, Any], only_reviewed: bool = False
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    frame, said = chains(), framed_as(CoeReviews, *reviews)
+    made = coe_samples(frame, posts(*([post] if post else [])), splits(g1=split), said, only_reviewed=only_reviewed)
     return accounted("sft_coe", ("post",), [frame], made)
 
 
@@ -63,6 +77,48 @@ def test_a_chain_that_may_not_teach_is_dropped():
         kept, dropped = coe(row, split)
         assert kept.is_empty()
         assert dropped.select("unit", "row_id", "reason").rows() == [("post", "s:1", reason)]
+
+
+def learnt(*reviews: dict[str, Any], **more: bool) -> tuple[Coe, bool] | str:
+    """The chain that is taught and whether it was reviewed, or why it is dropped."""
+    kept, dropped = coe(POST, "train", *reviews, **more)
+    if kept.is_empty():
+        return str(dropped["reason"].item())
+    return Coe.parse(kept["messages"][0][2]["content"]), kept["reviewed"].item()
+
+
+def test_a_chain_is_taught_as_the_professional_left_it():
+    assert learnt(review()) == (Coe(**CHAIN), True)
+    assert learnt(review("mend", L2="不是她的错", L4="先安慰")) == (
+        Coe(**CHAIN | {"L2": "不是她的错", "L4": "先安慰"}),
+        True,
+    )
+    assert learnt(review("reject")) == "rejected"
+
+
+def test_a_review_of_another_version_of_the_chain_counts_for_nothing():
+    for other in (review("reject", question="别的问题"), review("reject", post_id="s:2")):
+        assert learnt(other) == (Coe(**CHAIN), False)
+        assert learnt(other, only_reviewed=True) == "not_reviewed"
+
+
+def test_a_review_to_practise_or_to_see_how_somebody_works_decides_nothing():
+    kept, _ = coe(POST, "train", review("reject", role="gold"), review("reject", "t2", role="calibration"))
+    assert kept["reviewed"].to_list() == [False]
+
+
+def test_reviewed_chains_alone_are_taught_where_that_is_set():
+    assert learnt(only_reviewed=True) == "not_reviewed"
+    assert learnt(review(), only_reviewed=True) == (Coe(**CHAIN), True)
+
+
+def test_of_several_reviews_the_strictest_counts_and_of_equally_strict_ones_the_last():
+    early, late = (dt.datetime(2026, 11, day, tzinfo=dt.UTC) for day in (1, 2))
+    mended = [review("mend", "t1", L2="晚", at=late), review("mend", "t2", L2="早", at=early)]
+    mended += [review("mend", "t0", L2="不知何时"), review("accept", "t9", at=late)]
+    for reviews in (mended, mended[::-1]):
+        assert learnt(*reviews) == (Coe(**CHAIN | {"L2": "晚"}), True)
+        assert learnt(*reviews, review("reject", "t3", at=early)) == "rejected"
 
 
 # --- C

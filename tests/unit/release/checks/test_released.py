@@ -75,7 +75,7 @@ def test_sets_that_the_samples_do_not_give_are_listed_with_the_reason(sample_hom
     assert not any(config in found.what for config in ("grpo_ecot", "sft_coe", "rm_triplets"))
     waiting = store.version("cer_candidates").rows
     assert f"sft_cer (sft_cer dropped candidate: not_labelled {waiting:,})" in found.what
-    assert "rm_unified (people have labelled nothing (docs/training-sets.md))" in found.what
+    assert "rm_unified (people have labelled nothing (gongqing review export cer; docs/reviewing.md))" in found.what
 
 
 def test_prompts_wait_for_no_labels(sample_home, tmp_path):

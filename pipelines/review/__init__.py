@@ -1,0 +1,1 @@
+"""What people judge: tasks for them, their votes, and what they agree on."""
