@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from pipelines.llm.images import Image
 from pipelines.llm.profiles import Profile
-from pipelines.llm.prompts import Prompt, load
+from pipelines.llm.prompts import load
 from pipelines.llm.questions import Message, Question
 
 Payload = dict[str, Any]
@@ -91,7 +91,8 @@ def payload(question: Question[Any], profile: Profile | None) -> Payload:
         body["temperature"] = temperature
     body[profile.limit_field] = room
     if question.schema is not None and profile.structured != "none":
-        body["response_format"] = _response_format(question.schema, profile.structured, prompt)
+        instructions = "\n".join(texts_of(body)) if question.messages else prompt.text
+        body["response_format"] = _response_format(question.schema, profile.structured, prompt.id, instructions)
     return body | profile.extra_body
 
 
@@ -175,12 +176,12 @@ def _data(inputs: Mapping[str, Any]) -> str:
     return json.dumps(inputs, ensure_ascii=False)
 
 
-def _response_format(schema: type[BaseModel], structured: str, prompt: Prompt) -> dict[str, Any]:
+def _response_format(schema: type[BaseModel], structured: str, prompt: str, instructions: str) -> dict[str, Any]:
     if structured == "json_schema":
         strict = {"name": schema.__name__, "strict": True, "schema": strict_schema(schema)}
         return {"type": "json_schema", "json_schema": strict}
-    if "json" not in prompt.text.casefold():  # vendors refuse json_object where the word is missing
-        raise ValueError(f"the prompt {prompt.id} wants a JSON reply and never says JSON")
+    if "json" not in instructions.casefold():  # vendors refuse json_object where the word is missing
+        raise ValueError(f"the prompt {prompt} wants a JSON reply and never says JSON")
     return {"type": "json_object"}
 
 

@@ -133,6 +133,9 @@ def test_a_prompt_that_wants_json_and_never_says_so_is_refused():
     silent = question(1, prompt=replace(PROMPT, text="说出情绪"))
     with pytest.raises(ValueError, match="never says JSON"):
         payload(silent, PROFILE.model_copy(update={"structured": "json_object"}))
+    said = replace(question(1), messages=(Message("user", "说出情绪"),))  # its prompt says it, and is not sent
+    with pytest.raises(ValueError, match="never says JSON"):
+        payload(said, PROFILE.model_copy(update={"structured": "json_object"}))
 
 
 def test_how_a_reply_is_drawn():
