@@ -48,11 +48,11 @@ def export_(
 ) -> None:
     """Write the tasks of each person that have no label yet, a file of JSON lines a person."""
     from pipelines.cli import render as display
-    from pipelines.operations.review.exporting import Wish, export, task_file
+    from pipelines.operations.review.exporting import ExportOptions, export, task_file
     from pipelines.operations.review.people import people
 
-    wish = Wish(third, size, each, questions, gold, suggestions, sheet, page)
-    exported = export(home(), load(home()), kind, _names(annotators), wish, out)
+    options = ExportOptions(third, size, each, questions, gold, suggestions, sheet, page)
+    exported = export(home(), load(home()), kind, _names(annotators), options, out)
     files = {one: str(task_file(exported.folder, one)) for one in exported.tasks}
     if as_json:
         record = {
@@ -138,7 +138,7 @@ def push(
 def pull(
     kind: Kind, source: Annotated[str, typer.Option("--from", help="potato, or label-studio.")] = "potato"
 ) -> None:
-    """Take what the team has said so far into the tables: what is right, and everything that is wrong with the rest."""
+    """Take the team's answers so far into the tables: what is right, and everything that is wrong with the rest."""
     from pipelines.operations.review import team
 
     imported, refused = team.pull(home(), kind, source)

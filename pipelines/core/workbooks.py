@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-# What reading raises for a file that is no spreadsheet, or a damaged or hostile one.
+# What reading raises for a file that is no spreadsheet, or a damaged or hostile one: KeyError where a part is missing,
+# ValueError for a number that is none and for a document type, NotImplementedError for a way of packing.
 DAMAGED = (zipfile.BadZipFile, zlib.error, etree.XMLSyntaxError, KeyError, ValueError, NotImplementedError)
 
 _LOCKED = b"\xd0\xcf\x11\xe0"  # an .xls, or an .xlsx with a password: both are another kind of file

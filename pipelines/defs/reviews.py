@@ -14,8 +14,8 @@ from pipelines.settings import home
 
 @dg.sensor(job=refresh_job, minimum_interval_seconds=300)
 def labels_from_people() -> Iterator[dg.RunRequest | dg.SkipReason]:
-    """Files in review/inbox/KIND of the home, and what a team has said in Potato: into the tables, then a refresh of
-    all that costs nothing. A file that is refused is moved aside, with the reasons beside it.
+    """Files in review/inbox/KIND of the home, and a team's answers in Potato: into the tables, then a refresh of all
+    that costs nothing. A file that is refused is moved aside, with the reasons beside it.
     """
     try:
         taken = take_all(home(), time.time())

@@ -169,7 +169,7 @@ def _problem(error: ValidationError) -> tuple[str, str]:
 
 
 def _task(label: Label, task_of: Mapping[str, Row]) -> Row:
-    """The task that a label is about, where it was shown to whoever labelled it."""
+    """The task that a label is about, where it was shown to the one who labelled it."""
     task = task_of.get(label.task_id)
     if task is None:
         raise RefusedError("unknown_task")

@@ -1,5 +1,5 @@
 """Tasks to Label Studio and labels back, over HTTP: a server a person, for its community edition shows all labels to
-whoever has a token.
+anybody with a token.
 
 ::
 
@@ -93,8 +93,8 @@ def push(access: Access, tasks: Iterable[Task], is_over: Callable[[str, str], bo
 
 
 def pull(access: Access, tasks: Iterable[Task]) -> tuple[list[Label], list[str]]:
-    """What the person has said of `tasks`: labels in the form of the contract, and what is no label, with the reason,
-    which repeats nothing that somebody wrote. Again, the same.
+    """The person's answers to `tasks`: labels in the form of the contract, and what is no label, with the reason, which
+    repeats nothing that somebody wrote. Again, the same.
     """
     labels, refused = list[Label](), list[str]()
     known = {item_id(task): task for task in tasks}
@@ -217,7 +217,7 @@ def projects_of(access: Access) -> dict[str, int]:
 
 
 def rows_of(access: Access, project: int) -> list[dict[str, Any]]:
-    """All tasks of a project as Label Studio has them, with what was said of each."""
+    """All tasks of a project as Label Studio has them, with the answers to each."""
     return list(ask(access, f"/api/projects/{project}/export?exportType=JSON&download_all_tasks=true"))
 
 

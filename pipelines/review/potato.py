@@ -106,7 +106,7 @@ def projects_of(home: Path) -> list[Path]:
 
 
 def push(home: Path, tasks: Iterable[Task], is_over: Callable[[Task], bool] = lambda _: False) -> Pushed:
-    """Gives tasks to Potato, each to the person that it names, and takes back what `is_over`, with whatever was said of
+    """Gives tasks to Potato, each to the person that it names, and takes back what `is_over`, with all answers to
     it. The same tasks again change nothing.
 
     Raises RequestError for a name that Potato cannot have.
@@ -161,7 +161,7 @@ def write_project(folder: Path, tasks: Sequence[Task], passwords: Mapping[str, s
 
 
 def pull(home: Path) -> tuple[list[Label], list[Refusal]]:
-    """What people have said so far, in every project: labels in the form of the contract, and what is no label.
+    """What people have answered so far, in every project: labels in the form of the contract, and what is no label.
 
     Nothing is marked as pulled, so that the same labels come again. An item that somebody is still at is among the
     refusals, as unfinished.

@@ -44,7 +44,7 @@ class Refusal:
 
 
 class RefusedError(Exception):
-    """Raised within `pipelines.review` for a label that is not taken; whoever reads the file makes a Refusal of it.
+    """Raised within `pipelines.review` for a label that is not taken; the reader of the file makes a Refusal of it.
     `line`: where other than in the first line of the label.
     """
 

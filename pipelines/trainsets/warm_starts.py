@@ -88,7 +88,7 @@ def coe_samples(
 
 def _verdicts(reviews: pl.DataFrame) -> dict[tuple[str, str], Row]:
     """The review that decides of each chain, by post and hash: of several the strictest, of equally strict ones the
-    last. What was said of a chain whose review is known decides nothing.
+    last. A review of a chain whose right verdict is known decides nothing.
     """
     in_order = sorted(
         reviews.filter(role="annotator").iter_rows(named=True),

@@ -18,7 +18,7 @@ from web_ui import free_port
 
 from pipelines.errors import Busy
 from pipelines.operations.review import team
-from pipelines.operations.review.exporting import Wish, export, sent_tasks
+from pipelines.operations.review.exporting import ExportOptions, export, sent_tasks
 from pipelines.review.contract import Task
 from pipelines.review.potato import folder_of, passwords_of, pull, push, serving
 from pipelines.review.potato_page import item_id
@@ -133,7 +133,7 @@ def test_what_was_said_in_potato_stands_in_the_tables(labelled_store: Store, tmp
     store = Store(home / "data")
     for table in ("coherent_dialogues", "sampled_turns", "splits", "cer_candidates"):
         store.write(table, labelled_store.read(table))
-    export(home, Settings(), "cer", ["甲", "乙"], Wish(size=4))
+    export(home, Settings(), "cer", ["甲", "乙"], ExportOptions(size=4))
     team.push(home, "cer")
     items = sorted({one.item_id for one in sent_tasks(home, "cer")})
     pairs = [("first", "first"), ("both", "both"), ("first", "second"), ("second", "neither")]
@@ -154,7 +154,7 @@ def test_what_was_said_in_potato_stands_in_the_tables(labelled_store: Store, tmp
         assert team.pull(home, "cer")[0].new == 8
         labels = dict(store.read("cer_labels").collect().select(ITEM_ID, "preference").iter_rows())
         assert labels == {items[0]: "first", items[1]: "both"}
-        export(home, Settings(), "cer", ["丙"], Wish(size=4, third=True))
+        export(home, Settings(), "cer", ["丙"], ExportOptions(size=4, third=True))
         team.push(home, "cer")
         [server] = next(served)
         label_sent(server, lambda *_: "first")

@@ -14,12 +14,13 @@ from reviewed import label, lines, read_tasks
 from typer.testing import CliRunner
 
 from pipelines.cli import app
-from pipelines.errors import LabelsRefused, NoVersion, RequestError, UnknownName, UnreadableFile
+from pipelines.errors import Busy, LabelsRefused, NoVersion, RequestError, UnknownName, UnreadableFile
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import MAKERS
 from pipelines.operations.calibrate.judges import calibrate_judge
+from pipelines.operations.review import inbox as inbox_module
 from pipelines.operations.review.agreeing import agreement_of
-from pipelines.operations.review.exporting import Exported, Wish, export, sent_tasks, task_file, withdraw
+from pipelines.operations.review.exporting import Exported, ExportOptions, export, sent_tasks, task_file, withdraw
 from pipelines.operations.review.importing import import_from_server, import_labels
 from pipelines.operations.review.inbox import take_all
 from pipelines.operations.review.people import enrol, people, people_file
@@ -50,7 +51,7 @@ def home(store: Store) -> Path:
 
 def send(home: Path, kind: str = "cer", names: list[str] = NAMES, **more) -> Exported:
     out = more.pop("out", None)
-    return export(home, SETTINGS, kind, names, Wish(**more), out)
+    return export(home, SETTINGS, kind, names, ExportOptions(**more), out)
 
 
 def tasks_of(exported: Exported) -> Iterator[list]:
@@ -381,6 +382,15 @@ def test_the_tasks_of_who_leaves_go_to_others_and_their_labels_are_refused(home,
     assert set(store.read("review_tasks").collect().group_by("item_id").len()["len"]) == {2}
 
 
+def test_who_was_never_asked_is_no_name_to_take_tasks_back_from(home):
+    send(home)
+    with pytest.raises(UnknownName, match="did you mean '李老师'"):
+        withdraw(home, "cer", ["李老帅"])
+    assert sorted(people(home).values()) == sorted(NAMES), "nobody is enrolled by a slip"
+    [one] = [one for one, name in people(home).items() if name == "李老师"]
+    assert withdraw(home, "cer", [one]) > 0
+
+
 def test_new_items_are_shared_by_those_who_take_part_where_one_alone_is_named(home, store):
     candidates = store.read("cer_candidates").collect()
     store.write("cer_candidates", candidates.head(-1))
@@ -533,6 +543,29 @@ def test_files_in_the_inbox_are_taken_once_and_what_is_wrong_is_moved_aside(home
     assert take_all(home, time.time() + 60).new == 1
     assert sorted(path.name for path in (inbox / "taken").iterdir()) == ["a.jsonl", "b.jsonl"]
     assert store.read("cer_votes").collect().height == len(one) + 1
+
+
+def test_what_was_taken_before_another_begins_is_told(home, monkeypatch):
+    """Its file lies in `taken`: without a word of it now nothing would refresh what follows."""
+    one, two = tasks_of(send(home))
+    inbox = home / "review" / "inbox" / "cer"
+    inbox.mkdir(parents=True)
+    (inbox / "a.jsonl").write_text(lines(label(one[0])))
+    (inbox / "b.jsonl").write_text(lines(label(two[0])))
+    imported = inbox_module.import_labels
+
+    def busy_for_the_second(home_, kind, files):
+        if files[0].name == "b.jsonl":
+            raise Busy("a refresh is at work")
+        return imported(home_, kind, files)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(inbox_module, "import_labels", busy_for_the_second)
+        taken = take_all(home)
+        assert (taken.new, (inbox / "b.jsonl").exists()) == (1, True)
+        with pytest.raises(Busy):
+            take_all(home)
+    assert take_all(home).new == 1
 
 
 # --- The commands

@@ -13,7 +13,7 @@ from train_env import start_command
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import MAKERS, STAGES
 from pipelines.operations.release import release
-from pipelines.operations.review.exporting import Wish, export, task_file
+from pipelines.operations.review.exporting import ExportOptions, export, task_file
 from pipelines.operations.review.importing import import_labels
 from pipelines.settings import Review
 from pipelines.store.store import Store
@@ -34,7 +34,7 @@ def home(training_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_chains_that_a_professional_let_pass_in_a_spreadsheet_are_what_e_learns(home: Path) -> None:
     store = Store(home / "data")
-    exported = export(home, REVIEWED, "coe", ["心理师"], Wish(sheet=True))
+    exported = export(home, REVIEWED, "coe", ["心理师"], ExportOptions(sheet=True))
     [(person, count)] = exported.tasks.items()
     tasks = read_tasks(task_file(exported.folder, person))
     assert count == len(tasks) > 9
@@ -66,7 +66,7 @@ def test_what_two_and_a_third_agree_on_is_rewritten_and_learnt_by_c(home: Path) 
         files.append(task_file(exported.folder, person, ".labels"))
         files[-1].write_text(lines(*said), encoding="utf-8")
     import_labels(home, "cer", files)
-    thirds = export(home, LABELLED, "cer", ["戊"], Wish(third=True))
+    thirds = export(home, LABELLED, "cer", ["戊"], ExportOptions(third=True))
     decided = [label(task, preference="both") for task in read_tasks(task_file(thirds.folder, *thirds.tasks))]
     if decided:
         path = task_file(thirds.folder, *thirds.tasks, ".labels")

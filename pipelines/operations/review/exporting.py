@@ -22,7 +22,7 @@ from pipelines.operations.review.judged import (
     read_answers,
     require_kind,
 )
-from pipelines.operations.review.people import enrol
+from pipelines.operations.review.people import enrol, require_enrolled
 from pipelines.review.answers import Known, Suggestion
 from pipelines.review.assigning import (
     COUNTING,
@@ -55,7 +55,7 @@ SUFFIXES: dict[Form, str] = {write_sheet: ".xlsx", write_page: ".html"}
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ExportOptions:
     """What an export is to give out.
 
     `third`: of cer, the items on which two votes differ, to a third person each, and no others. `size`: how many items;
@@ -95,18 +95,23 @@ def task_file(folder: Path, annotator: str, suffix: str = ".jsonl") -> Path:
 
 
 def export(
-    home: Path, settings: Settings, name: str, people: Sequence[str], wish: Wish = Wish(), out: Path | None = None
+    home: Path,
+    settings: Settings,
+    name: str,
+    people: Sequence[str],
+    options: ExportOptions = ExportOptions(),
+    out: Path | None = None,
 ) -> Exported:
     """Writes the tasks of `people` that have no label yet, into `out`, a new or empty folder; None: one in the home.
 
     Of cer, where fewer than two are named, those who take part already are asked about new candidates as well.
 
     The folder appears whole, after the rows of `review_tasks` are written. Raises UnknownName for the kind,
-    RequestError for people, wishes or a folder that cannot be, UnreadableFile for a file that is none, NoVersion where
+    RequestError for people, options or a folder that cannot be, UnreadableFile for a file that is none, NoVersion where
     there is nothing to judge, Busy where another process makes tables.
     """
     kind = require_kind(name)
-    _require(kind, wish)
+    _require(kind, options)
     now = dt.datetime.now(dt.UTC)
     batch = f"{kind}-{now:%Y%m%dT%H%M%S%f}"
     folder = out.resolve() if out else Home(home).review / batch
@@ -116,28 +121,32 @@ def export(
     with alone(home):
         annotators = enrol(home, people)
         key = author_key(home)
-        assert key is not None  # whoever is enrolled has a pseudonym by it
-        chosen, refused = (None, []) if wish.questions is None else keep_questions(home, kind, wish.questions, store)
+        assert key is not None  # enrolling gives pseudonyms by it
+        chosen, refused = (
+            (None, []) if options.questions is None else keep_questions(home, kind, options.questions, store)
+        )
         items, lost = items_of(kind, home, store)
         by_id = {item.item_id: item for item in items}
-        if wish.gold is not None:
-            keep_known(home, kind, wish.gold, by_id)
+        if options.gold is not None:
+            keep_known(home, kind, options.gold, by_id)
         known = [one for one in known_answers(home, kind) if one.item_id in by_id]
-        suggested = _suggestions(wish.suggestions, kind, by_id)
+        suggested = _suggestions(options.suggestions, kind, by_id)
         standing = _standing(sent_rows(store).filter(kind=kind), by_id)
         earlier = [_assigned(row) for row in standing]
-        asked = _to_judge(items, known, chosen, wish.size or _size(kind), settings.seed)
-        new = _rule(store, kind, wish, asked, annotators, settings.seed)(earlier)
-        new += _known_of(known, annotators, [*earlier, *new], settings.seed) if not wish.third else []
+        asked = _to_judge(items, known, chosen, options.size or _size(kind), settings.seed)
+        new = _rule(store, kind, options, asked, annotators, settings.seed)(earlier)
+        new += _known_of(known, annotators, [*earlier, *new], settings.seed) if not options.third else []
         rows = [task_row(by_id[one.item_id], one, key, batch, now, suggested.get(one.item_id)) for one in new]
         answered = _answered(store, kind)
         listed: dict[str, list[Row]] = {annotator: [] for annotator in annotators}
         for row in (*standing, *rows):
-            if row["annotator"] in listed and row["task_id"] not in answered and _is_of(row, wish, asked):
+            if row["annotator"] in listed and row["task_id"] not in answered and _is_of(row, options, asked):
                 listed[row["annotator"]].append(row)
         tasks = {person: [task_of(row, by_id[row["item_id"]]) for row in theirs] for person, theirs in listed.items()}
         first = {row["task_id"] for row in (*standing, *rows) if row["role"] == "calibration"}
-        forms: list[Form] = [write for wanted, write in ((wish.sheet, write_sheet), (wish.page, write_page)) if wanted]
+        forms: list[Form] = [
+            write for wanted, write in ((options.sheet, write_sheet), (options.page, write_page)) if wanted
+        ]
         _publish(folder, tasks, first, forms, lambda: _note(store, rows))
     others = Counter(row["annotator"] for row in rows if row["annotator"] not in listed)
     counts = {one: len(theirs) for one, theirs in tasks.items()}
@@ -146,16 +155,21 @@ def export(
 
 
 def sent_tasks(home: Path, name: str, *, answered: bool = False) -> list[Task]:
-    """The tasks of a kind that went out, with their contents and orders, of the items as they are today: for whoever
-    hands them on, or reads what comes back in another form. Those that have a label are there if `answered`.
+    """The tasks of a kind that went out, with their contents and orders, of the items as they are today: for those who
+    hand them on, or read what comes back in another form. Those that have a label are there if `answered`.
 
     Raises UnknownName for the kind, and NoVersion where there is nothing to judge.
     """
     kind, store = require_kind(name), Store(Home(home).data)
-    items = {item.item_id: item for item in items_of(kind, home, store)[0]}
     done = set() if answered else _answered(store, kind)
+    items = {item.item_id: item for item in items_of(kind, home, store)[0]}
+    return [task for task in shown_tasks(store, kind, items) if task.task_id not in done]
+
+
+def shown_tasks(store: Store, kind: Kind, items: Mapping[str, Item]) -> list[Task]:
+    """The tasks of a kind that went out about `items` as they are."""
     rows = _standing(sent_rows(store).filter(kind=kind), items)
-    return [task_of(row, items[row["item_id"]]) for row in rows if row["task_id"] not in done]
+    return [task_of(row, items[row["item_id"]]) for row in rows]
 
 
 def sent_rows(store: Store) -> pl.DataFrame:
@@ -166,11 +180,11 @@ def sent_rows(store: Store) -> pl.DataFrame:
 def withdraw(home: Path, name: str, people: Sequence[str]) -> int:
     """Takes back the tasks of `people` that have no label, so that the next export gives them to others; how many.
 
-    Raises UnknownName for the kind, RequestError for people, Busy where another process makes tables.
+    Raises UnknownName for the kind and for who was never asked, Busy where another process makes tables.
     """
     kind, store = require_kind(name), Store(Home(home).data)
     with alone(home):
-        annotators = enrol(home, people)
+        annotators = require_enrolled(home, people)
         rows = sent_rows(store)
         theirs = (pl.col("kind") == kind) & pl.col("annotator").is_in(annotators)
         left = rows.filter(~(theirs & ~pl.col("task_id").is_in(list(_answered(store, kind)))))
@@ -179,15 +193,15 @@ def withdraw(home: Path, name: str, people: Sequence[str]) -> int:
         return rows.height - left.height
 
 
-def _require(kind: Kind, wish: Wish) -> None:
+def _require(kind: Kind, options: ExportOptions) -> None:
     for cannot, what, option in (
         (
-            wish.questions is not None and kind not in ("rank", "compare"),
+            options.questions is not None and kind not in ("rank", "compare"),
             "takes its items from the tables",
             "questions",
         ),
-        (wish.third and kind != "cer", "is adjudicated by nobody", "third"),
-        (wish.each != 1 and kind != "coe", "says itself how many people judge an item", "each"),
+        (options.third and kind != "cer", "is adjudicated by nobody", "third"),
+        (options.each != 1 and kind != "coe", "says itself how many people judge an item", "each"),
     ):
         if cannot:
             raise RequestError(f"{kind} {what}", hint=f"leave out --{option}")
@@ -211,13 +225,15 @@ def _size(kind: Kind) -> int | None:
     return REVIEWED_CHAINS if kind == "coe" else None
 
 
-def _rule(store: Store, kind: Kind, wish: Wish, items: Mapping[str, Item], people: Sequence[str], seed: int) -> Rule:
+def _rule(
+    store: Store, kind: Kind, options: ExportOptions, items: Mapping[str, Item], people: Sequence[str], seed: int
+) -> Rule:
     """Who is asked about these items."""
     if kind in ("rank", "compare"):
         return lambda earlier: assign_all(items, people, seed=seed, earlier=earlier)
     if kind == "coe":
-        return lambda earlier: assign(items, people, seed=seed, earlier=earlier, votes=wish.each)
-    if wish.third:
+        return lambda earlier: assign(items, people, seed=seed, earlier=earlier, votes=options.each)
+    if options.third:
         return partial(_third, store, items, people, seed)
 
     def two(earlier: Sequence[Assigned]) -> list[Assigned]:
@@ -243,9 +259,9 @@ def _known_of(known: Sequence[Known], people: Sequence[str], asked: Sequence[Ass
     return assign_known(calibration, gold, [one for one in people if one in busy], asked, seed=seed)
 
 
-def _is_of(row: Row, wish: Wish, items: Mapping[str, Item]) -> bool:
+def _is_of(row: Row, options: ExportOptions, items: Mapping[str, Item]) -> bool:
     """Whether a task belongs to what this export gives out."""
-    if wish.third:
+    if options.third:
         return bool(row["role"] == "adjudicator")
     return row["role"] in ("gold", "calibration") or (row["role"] == "annotator" and row["item_id"] in items)
 

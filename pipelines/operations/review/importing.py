@@ -8,7 +8,7 @@ import polars as pl
 
 from pipelines.core.home import Home
 from pipelines.errors import LabelsRefused, NoVersion, RequestError, UnreadableFile
-from pipelines.operations.review.exporting import sent_rows, sent_tasks
+from pipelines.operations.review.exporting import sent_rows, shown_tasks
 from pipelines.operations.review.judged import TABLE, items_of, require_kind
 from pipelines.review.consensus import KEY, consensus
 from pipelines.review.contract import Kind, Label
@@ -51,12 +51,15 @@ def import_labels(home: Path, name: str, files: Sequence[Path], *, replacing: bo
         raise RequestError("the file is named twice", where=twice, hint="name each once")
     with alone(home):
         items = _items(home, kind)
+        is_sheet = [path.suffix.lower() == ".xlsx" for path in files]
+        shown = shown_tasks(Store(Home(home).data), kind, items) if any(is_sheet) else []
+        gone = _gone(home, kind, items) if any(is_sheet) else {}
         entries: list[Entry] = []
         refusals: list[Refusal] = []
         empty = []
-        for path in files:
-            if path.suffix.lower() == ".xlsx":
-                answered, refused = read_sheet(path, sent_tasks(home, kind, answered=True), _gone(home, kind, items))
+        for path, of_sheet in zip(files, is_sheet, strict=True):
+            if of_sheet:
+                answered, refused = read_sheet(path, shown, gone)
                 entries += [Entry(str(path), one.row, one.label.model_dump_json()) for one in answered]
                 refusals += refused
                 if not answered and not refused:

@@ -1,4 +1,4 @@
-"""Labels that arrive while nobody watches: files in an inbox, and what a team has said on its server.
+"""Labels that arrive while nobody watches: files in an inbox, and what a team has answered in Potato.
 
 <home>/review/inbox/KIND/          files of labels, as `gongqing review import KIND` takes them
 <home>/review/inbox/KIND/taken/    those that were taken
@@ -40,18 +40,23 @@ class Taken:
 
 
 def take_all(home: Path, now: float | None = None) -> Taken:
-    """Takes all files of the inbox, one by one, and what a team has said so far.
+    """Takes what a team has answered in Potato so far, then all files of the inbox, one by one.
 
-    A file that was written in the last seconds before `now` (seconds since 1970; None: whatever its age) waits. Raises
-    Busy where another process makes tables: the rest is taken another time.
+    A file that was written in the last seconds before `now` (seconds since 1970; None: of any age) waits. Where another
+    process begins to make tables meanwhile, the rest is taken another time; raises Busy where nothing new was taken.
     """
     taken = Taken()
-    for kind in CONTENTS:
-        for path in sorted((Home(home).review / "inbox" / kind).glob("*")):
-            if path.is_file() and (now is None or now - path.stat().st_mtime >= _STILL):
-                _take(home, kind, path, taken)
-        if any(project.name.partition("-")[0] == kind for project in potato.projects_of(home)):
+    kinds = {project.name.partition("-")[0] for project in potato.projects_of(home)}
+    try:
+        for kind in sorted(kinds):  # before any file is moved: what Potato stores may be damaged
             taken.add(pull(home, kind)[0])
+        for kind in CONTENTS:
+            for path in sorted((Home(home).review / "inbox" / kind).glob("*")):
+                if path.is_file() and (now is None or now - path.stat().st_mtime >= _STILL):
+                    _take(home, kind, path, taken)
+    except Busy:
+        if not taken.new:
+            raise
     return taken
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pipelines.core.files import write_whole
 from pipelines.core.home import Home
-from pipelines.errors import RequestError, StoreError
+from pipelines.errors import RequestError, StoreError, UnknownName
 from pipelines.settings import author_key, make_author_key
 from schemas.ids import pseudonym
 
@@ -32,20 +32,39 @@ def people(home: Path) -> dict[str, str]:
         raise StoreError("the names of reviewers cannot be read", where=path, hint=hint) from error
 
 
+def require_enrolled(home: Path, names: Sequence[str]) -> list[str]:
+    """The pseudonyms of people who were asked before, in the order of `names`. Raises UnknownName for anybody else."""
+    known = people(home)
+    pseudonyms = {_folded(name): one for one, name in known.items()} | {one: one for one in known}
+    for name in names:
+        if name.strip() not in known and _folded(name) not in pseudonyms:
+            raise UnknownName("person who was asked", name.strip(), known.values())
+    return [pseudonyms[name.strip() if name.strip() in known else _folded(name)] for name in names]
+
+
+def _cleaned(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", name).split())
+
+
+def _folded(name: str) -> str:
+    """What a name is the same by: in capitals and in other widths of its letters."""
+    return _cleaned(name).casefold()
+
+
 def enrol(home: Path, names: Sequence[str]) -> list[str]:
     """The pseudonyms of people, in the order of `names`; new ones are noted. A name is the same in capitals and in
     other widths of its letters. A pseudonym that is known stands for itself. A home without an author key gets one.
 
     Raises RequestError for an empty name and for one that is there twice.
     """
-    cleaned = [" ".join(unicodedata.normalize("NFKC", name).split()) for name in names]
+    cleaned = [_cleaned(name) for name in names]
     if not cleaned or not all(cleaned):
         raise RequestError("nobody is named", hint="--annotators NAME,NAME,…")
     make_author_key(home)
     key = author_key(home)
     assert key is not None
     known = people(home)
-    found = [name if name in known else pseudonym(_SOURCE, name.casefold(), key) for name in cleaned]
+    found = [name if name in known else pseudonym(_SOURCE, _folded(name), key) for name in cleaned]
     if twice := next((name for name, one in zip(cleaned, found, strict=True) if found.count(one) > 1), None):
         raise RequestError(f"{twice} is named twice", hint="name each person once: nobody labels an item twice")
     new = {one: name for name, one in zip(cleaned, found, strict=True) if one not in known}

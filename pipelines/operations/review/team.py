@@ -52,7 +52,7 @@ def push(home: Path, name: str, target: str = "potato") -> Pushed:
 
 
 def pull(home: Path, name: str, target: str = "potato") -> tuple[Imported, list[str]]:
-    """Takes what people have said of a kind so far into the tables; again, it changes nothing.
+    """Takes what people have answered of a kind so far into the tables; again, it changes nothing.
 
     Returns what was taken, and what the servers hold that is not: unfinished answers, and what is no label. Raises as
     `push`.
