@@ -267,3 +267,14 @@ class HubMoved(HubError):
 
 class TagTaken(HubError):
     """Raised by `pipelines.release.publish.hub` where the release's name is a tag of other content already."""
+
+
+class ImpossibleTable(RequestError):
+    """Raised by `pipelines.evaluate.ranking` for a table that no rankings give; `contradictions` say why."""
+
+    def __init__(self, contradictions: Sequence[str]) -> None:
+        self.contradictions = tuple(contradictions)
+        super().__init__(
+            f"no rankings give this table: {'; '.join(contradictions)}",
+            hint="look at how its figures are rounded, and whether every rater ranked all of its models",
+        )

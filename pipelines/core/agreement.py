@@ -6,32 +6,21 @@ chance is None where everybody says the same: chance alone would agree as much, 
 
 from collections.abc import Hashable, Iterable
 from itertools import combinations
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.core.estimates import DRAWS, Estimate, Floats, bootstrap
+
 Measure = Literal["raw", "alpha", "kappa", "fleiss", "ac1"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 MISSING = -1
-DRAWS = 2_000
-# Of an interval: so great a share of the draws must have the figure. With fewer, what is left is no fair sample.
-_DEFINED = 0.95
 # The mean over pairs is biased where pairs share few items, and that of a resample twice: its interval held the
 # figure in 83 to 92 of 100 studies with 10 to 30 items a pair, in 93 to 97 from 50 on (300 studies each).
 _SHARED = 50
-_CELLS = 1 << 22  # weights that are in memory at once
 
 Ratings = NDArray[np.integer[Any]]
-_Floats = NDArray[np.float64]
-
-
-class Estimate(NamedTuple):
-    """A figure and the bounds of its interval; None: undefined."""
-
-    value: float | None
-    low: float | None
-    high: float | None
 
 
 def agreement(ratings: Ratings, n_labels: int | None = None) -> dict[Measure, float | None]:
@@ -78,7 +67,6 @@ def estimate_agreement(
     share some items, but fewer than 50. Raises ValueError as `agreement` does, and for clusters of other rows.
     """
     table, n_labels = _checked(ratings, n_labels)
-    values = agreement(table, n_labels)
     if clusters is None:
         # Items with the same ratings are exchangeable: a draw is how many there are of each kind.
         rows, of_kind = np.unique(table, axis=0, return_counts=True)
@@ -88,20 +76,16 @@ def estimate_agreement(
             raise ValueError(f"{len(table)} rows, but clusters of the shape {clusters.shape}")
         rows, (items, kind) = table, np.unique(clusters, return_inverse=True)
         of_kind = np.ones(len(items), np.int64)
-    n_items = int(of_kind.sum())
-    if not n_items:
-        return {measure: Estimate(None, None, None) for measure in MEASURES}
-    rng, step = np.random.default_rng(seed), max(1, _CELLS // len(rows))
-    drawn: dict[Measure, list[_Floats]] = {measure: [] for measure in MEASURES}
-    for start in range(0, draws, step):
-        weights = rng.multinomial(n_items, of_kind / n_items, size=min(step, draws - start)).astype(np.float64)
-        figures = _figures(rows, weights if clusters is None else weights[:, kind], n_labels)
-        for measure in MEASURES:
-            drawn[measure].append(figures[measure])
-    bounds = {measure: _interval(np.concatenate(drawn[measure]), level) for measure in MEASURES}
+
+    def figures(weights: Floats) -> Floats:
+        found = _figures(rows, weights if clusters is None else weights[:, kind], n_labels)
+        return np.stack([found[measure] for measure in MEASURES], axis=1)
+
+    estimates = bootstrap(figures, of_kind, draws=draws, seed=seed, level=level)
+    found = dict(zip(MEASURES, estimates, strict=True))
     if _fewest_shared(table) < _SHARED:
-        bounds["kappa"] = None, None
-    return {measure: Estimate(values[measure], *bounds[measure]) for measure in MEASURES}
+        found["kappa"] = Estimate(found["kappa"].value, None, None)
+    return found
 
 
 def cohen_kappa(first: Iterable[Hashable], second: Iterable[Hashable]) -> float | None:
@@ -145,7 +129,7 @@ def _checked(ratings: Ratings, n_labels: int | None) -> tuple[NDArray[np.int64],
     return numbered, len(given) if n_labels is None else n_labels
 
 
-def _figures(table: NDArray[np.int64], weights: _Floats, n_labels: int) -> dict[Measure, _Floats]:
+def _figures(table: NDArray[np.int64], weights: Floats, n_labels: int) -> dict[Measure, Floats]:
     """Each figure once a draw, NaN where it is undefined. `weights`, draws x rows: how often a row was drawn."""
     counts = (table[:, :, None] == np.arange(table.max(initial=0) + 1)).sum(axis=1).astype(np.float64)
     given = counts.sum(axis=1)  # ratings of a row
@@ -168,7 +152,7 @@ def _figures(table: NDArray[np.int64], weights: _Floats, n_labels: int) -> dict[
     return {"raw": raw, "alpha": alpha, "kappa": _kappas(table, weights), "fleiss": fleiss, "ac1": ac1}
 
 
-def _kappas(table: NDArray[np.int64], weights: _Floats) -> _Floats:
+def _kappas(table: NDArray[np.int64], weights: Floats) -> Floats:
     """The mean of Cohen's kappa over all pairs of raters, once a draw."""
     labels = np.arange(table.max(initial=0) + 1)
     total, defined = np.zeros(len(weights)), np.zeros(len(weights))
@@ -199,17 +183,9 @@ def _fewest_shared(table: NDArray[np.int64]) -> int:
     return int(shared[shared > 0].min(initial=len(table)))
 
 
-def _corrected(observed: _Floats, by_chance: _Floats) -> _Floats:
-    result: _Floats = (observed - by_chance) / (1 - by_chance)
+def _corrected(observed: Floats, by_chance: Floats) -> Floats:
+    result: Floats = (observed - by_chance) / (1 - by_chance)
     return result
-
-
-def _interval(values: _Floats, level: float) -> tuple[float, float] | tuple[None, None]:
-    defined = values[np.isfinite(values)]
-    if not len(defined) or len(defined) < _DEFINED * len(values):
-        return None, None
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
 
 
 def _number(value: float) -> float | None:

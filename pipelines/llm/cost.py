@@ -13,6 +13,7 @@ from typing import Any
 
 from pipelines.errors import UnknownPrice
 from pipelines.llm.money import ReportedUsage, Usage
+from pipelines.llm.payload import texts_of
 from pipelines.llm.profiles import NANO_A_TOKEN, Profile, price
 
 # At most, in the mean over a whole text: tokenizers of our day make a token of 1.5 to 2 characters of Chinese and of 4
@@ -38,7 +39,9 @@ def cost(profile: Profile, usage: Usage, *, batch: bool = False) -> int:
 
 def worst_case(profile: Profile, payload: Mapping[str, Any], *, batch: bool = False) -> int:
     """The most that a call may cost, in nano-units. Raises UnknownPrice, as `bound` does."""
-    return cost(profile, bound(payload), batch=batch)  # no cached token costs more than another (`Price`)
+    return cost(
+        profile, bound(payload, profile.image_tokens), batch=batch
+    )  # no cached token costs more than another (`Price`)
 
 
 def fewest(text: str) -> int:
@@ -63,14 +66,13 @@ def owed(
     are, or the `payload` is not known any more (None), the call costs its whole `reserve`. A usage that is `free` is
     believed. `reply` is all that the model wrote, its chain as well; None where nobody can read it.
     """
-    texts = [one.get("content") for one in payload.get("messages", ())] if payload else []
-    least_prompt = max(1, sum(fewest(text) for text in texts if isinstance(text, str)))
+    least_prompt = max(1, sum(map(fewest, texts_of(payload or {}))))
     least = (least_prompt, 1 if reply is None else fewest(reply))
     prompt, completion = (
         count if count is not None and (reported.free or count >= fewest_tokens) else None
         for count, fewest_tokens in zip((reported.prompt, reported.completion), least, strict=True)
     )
-    most = Usage(0, 0, 0) if payload is None else bound(payload)
+    most = Usage(0, 0, 0) if payload is None else bound(payload, profile.image_tokens)
     counted = Usage(
         most.prompt if prompt is None else prompt,
         0 if prompt is None else reported.cached,
@@ -82,14 +84,15 @@ def owed(
     return counted, cost(profile, counted, batch=batch)
 
 
-def bound(payload: Mapping[str, Any]) -> Usage:
+def bound(payload: Mapping[str, Any], image_tokens: int | None = None) -> Usage:
     """The most tokens that a payload may take: as many as its texts have bytes in UTF-8, and what a template adds, and
-    as many out as it allows.
+    as many out as it allows; and `image_tokens` for each picture.
 
-    Raises UnknownPrice for a payload that does not say how long its reply may be, or holds more than text.
+    Raises UnknownPrice for a payload that does not say how long its reply may be, or holds more than text, or a picture
+    where nobody has said how much one may take.
     """
     messages = payload.get("messages", ())
-    prompt = AROUND_A_REQUEST + sum(AROUND_A_MESSAGE + _text_bytes(message) for message in messages)
+    prompt = AROUND_A_REQUEST + sum(AROUND_A_MESSAGE + _text_bytes(message, image_tokens) for message in messages)
     for name, value in payload.items():
         if name != "messages" and isinstance(value, dict | list):  # a schema, tools: they are read as well
             prompt += _bytes(json.dumps(value, ensure_ascii=False))
@@ -102,19 +105,22 @@ def bound(payload: Mapping[str, Any]) -> Usage:
     return Usage(prompt=prompt, cached=0, completion=max(limits) * (payload.get("n") or 1))
 
 
-def _text_bytes(node: Any) -> int:
-    """Bytes of all strings of a message, names of keys included."""
+def _text_bytes(node: Any, image_tokens: int | None) -> int:
+    """Bytes of all strings of a message, names of keys included, and what its pictures take."""
     if isinstance(node, str):
         return _bytes(node)
     if isinstance(node, dict):
         kind = node.get("type", "text")
+        if kind == "image_url" and image_tokens is not None:
+            return AROUND_A_MESSAGE + image_tokens
         if "content" not in node and "role" not in node and kind not in ("text", "function"):
             raise UnknownPrice(
-                f"what a part of kind {kind!r} costs is not known before it is sent", hint="send text alone"
+                f"what a part of kind {kind!r} costs is not known before it is sent",
+                hint="send text alone, or say in the profile how many image_tokens a picture takes at most",
             )
-        return sum(len(name) + _text_bytes(value) for name, value in node.items())
+        return sum(len(name) + _text_bytes(value, image_tokens) for name, value in node.items())
     if isinstance(node, list):
-        return sum(map(_text_bytes, node))
+        return sum(_text_bytes(one, image_tokens) for one in node)
     return len(str(node))
 
 

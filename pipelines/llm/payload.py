@@ -1,12 +1,12 @@
 """What is sent: the JSON body of one request, and the key by which its answer is found again.
 
 A body holds all that decides the answer and nothing else: not where the model is served, what it costs, how fast it is
-asked.
+asked. In the place of a picture it holds the hash of its bytes: so do the key and the ledger; `sendable` puts it in.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,9 +14,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from pipelines.llm.images import Image
 from pipelines.llm.profiles import Profile
-from pipelines.llm.prompts import Prompt, load
-from pipelines.llm.questions import Question
+from pipelines.llm.prompts import load
+from pipelines.llm.questions import Message, Question
 
 Payload = dict[str, Any]
 
@@ -39,11 +40,14 @@ class Request:
     key: str
     sample: int = 0
     lengthened: bool = False  # more room for the reply than the profile says, which a vendor may refuse
+    images: tuple[Image, ...] = ()  # whose hashes stand in the payload
 
     @classmethod
-    def of(cls, payload: Payload, sample: int = 0, *, lengthened: bool = False) -> "Request":
+    def of(
+        cls, payload: Payload, sample: int = 0, *, lengthened: bool = False, images: tuple[Image, ...] = ()
+    ) -> "Request":
         """The request of a payload; `sample` tells several draws of it apart and is not sent."""
-        return cls(payload, key_of(canonical(payload), sample), sample, lengthened)
+        return cls(payload, key_of(canonical(payload), sample), sample, lengthened, images)
 
 
 def canonical(payload: Payload) -> bytes:
@@ -64,13 +68,18 @@ def payload(question: Question[Any], profile: Profile | None) -> Payload:
     length, since its chain counts. Others have the prompt's where that is shorter.
     """
     prompt = question.prompt
-    messages = [_message("system", prompt.text)]
-    for exchange in question.before:
-        messages += [_message("user", _data(exchange.inputs)), _message("assistant", exchange.reply)]
-    messages.append(_message("user", _data(question.inputs)))
-    if profile is not None and not profile.system_prompt:
-        first = f"{prompt.text}\n\n{_DATA_BELOW[_known(prompt.language)]}\n{messages[1]['content']}"
-        messages[:2] = [_message("user", first)]
+    if question.messages:
+        messages = [_message(one.role, _content(one)) for one in question.messages]
+        if profile is not None and not profile.system_prompt:
+            messages = _without_system(messages)
+    else:
+        messages = [_message("system", prompt.text)]
+        for exchange in question.before:
+            messages += [_message("user", _data(exchange.inputs)), _message("assistant", exchange.reply)]
+        messages.append(_message("user", _data(question.inputs)))
+        if profile is not None and not profile.system_prompt:
+            first = f"{prompt.text}\n\n{_DATA_BELOW[_known(prompt.language)]}\n{messages[1]['content']}"
+            messages[:2] = [_message("user", first)]
     body: Payload = {"model": "written" if profile is None else profile.model, "messages": messages}
     if profile is None:
         return body
@@ -82,8 +91,33 @@ def payload(question: Question[Any], profile: Profile | None) -> Payload:
         body["temperature"] = temperature
     body[profile.limit_field] = room
     if question.schema is not None and profile.structured != "none":
-        body["response_format"] = _response_format(question.schema, profile.structured, prompt)
+        instructions = "\n".join(texts_of(body)) if question.messages else prompt.text
+        body["response_format"] = _response_format(question.schema, profile.structured, prompt.id, instructions)
     return body | profile.extra_body
+
+
+def sendable(request: Request) -> Payload:
+    """The payload of a request with its pictures in it. Raises UnreadableFile for one that is gone or another."""
+    if not request.images:
+        return request.payload
+    sent = {image.part["image_url"]["url"]: image.sent for image in request.images}
+    messages = [
+        one
+        if isinstance(one["content"], str)
+        else one | {"content": [sent.get(part.get("image_url", {}).get("url"), part) for part in one["content"]]}
+        for one in request.payload["messages"]
+    ]
+    return request.payload | {"messages": messages}
+
+
+def texts_of(payload: Mapping[str, Any]) -> Iterator[str]:
+    """All texts of its messages."""
+    for message in payload.get("messages", ()):
+        content = message.get("content")
+        if isinstance(content, str):
+            yield content
+        elif isinstance(content, list):
+            yield from (part["text"] for part in content if part.get("type") == "text")
 
 
 def lengthened(payload: Payload, profile: Profile) -> Payload | None:
@@ -108,20 +142,46 @@ def _known(language: str) -> str:
     return language if language in _NOTHING else "zh"
 
 
-def _message(role: str, content: str) -> dict[str, str]:
+def _message(role: str, content: str | list[dict[str, Any]]) -> dict[str, Any]:
     return {"role": role, "content": content}
+
+
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    if isinstance(message.content, str):
+        return message.content
+    return [_text(part) if isinstance(part, str) else part.part for part in message.content]
+
+
+def _text(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
+
+
+def _without_system(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same where a model takes no system message: the first is a part of the user's that follows it."""
+    first, *rest = messages
+    if first["role"] != "system":
+        return [first, *rest]
+    if not rest or rest[0]["role"] != "user":
+        return [_message("user", first["content"]), *rest]
+    content = rest[0]["content"]
+    if isinstance(first["content"], str) and isinstance(content, str):
+        together: Any = f"{first['content']}\n\n{content}"
+    else:
+        lists = ([_text(one)] if isinstance(one, str) else one for one in (first["content"], content))
+        together = [part for parts in lists for part in parts]
+    return [_message("user", together), *rest[1:]]
 
 
 def _data(inputs: Mapping[str, Any]) -> str:
     return json.dumps(inputs, ensure_ascii=False)
 
 
-def _response_format(schema: type[BaseModel], structured: str, prompt: Prompt) -> dict[str, Any]:
+def _response_format(schema: type[BaseModel], structured: str, prompt: str, instructions: str) -> dict[str, Any]:
     if structured == "json_schema":
         strict = {"name": schema.__name__, "strict": True, "schema": strict_schema(schema)}
         return {"type": "json_schema", "json_schema": strict}
-    if "json" not in prompt.text.casefold():  # vendors refuse json_object where the word is missing
-        raise ValueError(f"the prompt {prompt.id} wants a JSON reply and never says JSON")
+    if "json" not in instructions.casefold():  # vendors refuse json_object where the word is missing
+        raise ValueError(f"the prompt {prompt} wants a JSON reply and never says JSON")
     return {"type": "json_object"}
 
 

@@ -97,6 +97,7 @@ class Profile(BaseModel, extra="forbid", frozen=True):
     system_prompt: bool = True  # False: what is to be done stands in the first user message, before the data
     max_tokens: int = Field(4096, ge=1)  # the most that one reply may hold; a chain of thought counts
     limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # what the host calls it
+    image_tokens: int | None = Field(None, ge=1)  # the most that a picture takes; None: it is asked about none
     thinking: bool = False  # whether it reasons before it answers: then it has no use for the hints of a prompt
     price: Price | None = None
     requests_per_minute: int | None = Field(None, ge=1)

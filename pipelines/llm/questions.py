@@ -5,10 +5,11 @@ A reply always comes: with a value that the question's own `parse` accepted, or 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from pipelines.llm.images import Image
 from pipelines.llm.prompts import Prompt
 from schemas.reasoning import FormatError
 
@@ -52,6 +53,13 @@ class InvalidReply(ValueError):
         return self.sentence
 
 
+class Message(NamedTuple):
+    """A message that is sent as it is: a text, or texts and pictures in a row."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str | Sequence[str | Image]
+
+
 class Exchange(NamedTuple):
     """A turn of a conversation that is over: what was asked, as `Question.inputs` is, and what was replied."""
 
@@ -61,7 +69,10 @@ class Exchange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[T]):
-    """One thing to ask: the system message is `prompt`, the user message the JSON of `inputs`."""
+    """One thing to ask: the system message is `prompt`, the user message the JSON of `inputs`.
+
+    Where it has `messages`, those are sent and nothing else: the prompt gives its name, its language and its hints.
+    """
 
     task: str  # the kind of question
     row_id: str
@@ -73,6 +84,26 @@ class Question(Generic[T]):
     sample: int = 0  # tells several draws of one payload apart
     before: Sequence[Exchange] = field(default=(), repr=False)  # of the conversation
     about: str | None = None  # the id of what is asked about, where that is not `row_id`: all questions of it, or none
+    messages: Sequence[Message] = field(default=(), repr=False)  # a conversation, as it is to be sent
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        """The pictures of its messages."""
+        parts = (part for one in self.messages if not isinstance(one.content, str) for part in one.content)
+        return tuple(part for part in parts if isinstance(part, Image))
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """All that is told besides the prompt, as JSON: `inputs`, and the messages, a picture by its hash."""
+        if not self.messages:
+            return self.inputs
+        told = [
+            [one.role, one.content]
+            if isinstance(one.content, str)
+            else [one.role, *(part if isinstance(part, str) else {"sha256": part.sha256} for part in one.content)]
+            for one in self.messages
+        ]
+        return {**self.inputs, "messages": told}
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ def planned(
         return unit if isinstance(unit, str) else unit[question.row_id]
 
     def personal_data(kept: Sequence[tuple[Question[Any], Row]], columns: Sequence[str]) -> list[str | None]:
-        inputs = [json.dumps(question.inputs, ensure_ascii=False) for question, _ in kept]
+        inputs = [json.dumps(question.data, ensure_ascii=False) for question, _ in kept]
         return guard(["\n".join(row[name] for name in columns) for _, row in kept], inputs)
 
     return Plan(questions, before, finish)

@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pipelines.core.agreement import DRAWS, MEASURES, MISSING, Estimate, against_others, estimate_agreement
+from pipelines.core.agreement import MEASURES, MISSING, against_others, estimate_agreement
+from pipelines.core.estimates import DRAWS, Estimate
 from pipelines.core.stage import stage
 from pipelines.errors import UnknownName
 from pipelines.review.consensus import STEPS

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.core.estimates import auc
 from pipelines.core.files import sha256_of, sync
 from pipelines.core.modes import keep_private
 from pipelines.errors import GongqingError, RequestError, TrainingFailed
@@ -256,15 +257,8 @@ def choose_threshold(positives: Scores, negatives: Mapping[str, Scores]) -> Thre
     passes = {kind: float((one > value).mean()) for kind, one in kinds.items()}
     passing = float((positives > value).mean())
     accuracy = (passing + 1 - sum(passes.values()) / len(passes)) / 2
-    return Threshold(value, accuracy, passing, passes, {kind: auc(positives, one) for kind, one in kinds.items()})
-
-
-def auc(positives: Scores, negatives: Scores) -> float:
-    """How often a positive scores higher than a negative; a tie counts half."""
-    ordered = np.sort(negatives)
-    below = np.searchsorted(ordered, positives, "left").sum()
-    not_above = np.searchsorted(ordered, positives, "right").sum()
-    return float((below + not_above) / 2 / (len(positives) * len(negatives)))
+    areas = {kind: area for kind, one in kinds.items() if (area := auc(positives, one)) is not None}
+    return Threshold(value, accuracy, passing, passes, areas)
 
 
 SAME_TOPIC = "mismatched_emotion/same_topic"
@@ -292,8 +286,9 @@ def measure(encoder: Encoder, triplets: Sequence[Triplet]) -> dict[Reading, Thre
         of_positives, of_own, of_across = np.split(scores, [len(positives), len(positives) + len(own)])
         negatives = {str(kind): of_own[kinds == kind] for kind in np.unique(kinds)} | {"in_batch": of_across}
         chosen = choose_threshold(of_positives, negatives)
-        if alike.any():
-            chosen.auc[SAME_TOPIC] = auc(of_positives[its_positive[alike]], of_own[alike])
+        area = auc(of_positives[its_positive[alike]], of_own[alike])
+        if area is not None:
+            chosen.auc[SAME_TOPIC] = area
         found[reading] = chosen
     return found
 

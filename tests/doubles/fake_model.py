@@ -137,7 +137,7 @@ class FakeClient:
 
 
 def _reply(question: Question[Any]) -> Reply[Any]:
-    asked = {**question.inputs, **({"before": list(question.before)} if question.before else {})}
+    asked = {**question.data, **({"before": list(question.before)} if question.before else {})}
     asked["of"] = [question.model, question.sample]  # another model says something else
     key = key_of(canonical({"prompt": question.prompt.text, "asked": asked}))
     made = Provenance("openai", question.model, question.model, question.prompt.name, key)

@@ -20,7 +20,7 @@ from pipelines.llm.cost import worst_case
 from pipelines.llm.failures import InvalidReplies
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Attempt, Call, InProgress, Recorded
-from pipelines.llm.payload import Request
+from pipelines.llm.payload import Request, texts_of
 from pipelines.llm.progress import Tally
 from pipelines.llm.providers.endpoint import Endpoint
 from pipelines.llm.providers.pending import PendingRequest, answer_of, call_of, overrun
@@ -168,8 +168,9 @@ class Sender:
     async def _try(self, request: Request, endpoint: Endpoint, call: Call) -> RequestResult:
         profile, payload = endpoint.profile, request.payload
         reserve = worst_case(profile, payload)
+        images = len(request.images) * (profile.image_tokens or 0)
         # As vendors count against a limit a minute: characters of the text or room, whichever is more.
-        tokens = max(sum(len(message["content"]) for message in payload["messages"]), payload[profile.limit_field])
+        tokens = max(sum(map(len, texts_of(payload))) + images, payload[profile.limit_field])
         look = _FIRST_LOOK
         while True:
             async with endpoint.limits.place(tokens) as place:

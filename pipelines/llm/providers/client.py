@@ -141,7 +141,7 @@ class OpenAIClient(ProfileClient):
             if pending.profile.price is None:
                 unpriced[pending.profile.alias] = pending.profile
                 continue
-            most = bound(pending.request.payload)
+            most = bound(pending.request.payload, pending.profile.image_tokens)
             count.update(calls=1, tokens_in=most.prompt, tokens_out=most.completion, cost=self._worst_case(pending))
         prices(unpriced.values())
         costly = [alias for alias, count in counts.items() if count["cost"]]
@@ -154,7 +154,7 @@ class OpenAIClient(ProfileClient):
         return Estimate.of(by_model, self._currency(costly) or "USD")
 
     def _worst_case(self, pending: PendingRequest[Any]) -> int:
-        return worst_case(pending.profile, pending.request.payload, batch=self._in_batch(pending.profile.alias))
+        return worst_case(pending.profile, pending.request.payload, batch=self._goes_in_batch(pending))
 
     def _pending(self, stage: str, questions: Sequence[Question[Any]]) -> Iterator[tuple[int, PendingRequest[Any]]]:
         """A request a question, with its place, as far as the ledger leads it; again from its beginning what has no
@@ -208,10 +208,10 @@ class OpenAIClient(ProfileClient):
             self._endpoint(alias)
         counts = InvalidReplies(stage, self._llm.failures, in_time=True)
         sender = Sender(stage, self._endpoints, self._ledger, budget, self._llm.attempts, tally, counts)
-        await sender.run([pending for pending in requests if not self._in_batch(pending.profile.alias)])
+        await sender.run([pending for pending in requests if not self._goes_in_batch(pending)])
         batched = []
         for alias in filter(self._in_batch, aliases):
-            theirs = [pending for pending in requests if pending.profile.alias == alias]
+            theirs = [one for one in requests if one.profile.alias == alias and self._goes_in_batch(one)]
             counts, endpoint = InvalidReplies(stage, self._llm.failures), self._endpoints[alias]
             batched.append(ask_in_batches(stage, theirs, endpoint, self._ledger, budget, tally, counts))
         for end in await asyncio.gather(*batched, return_exceptions=True):
@@ -273,6 +273,10 @@ class OpenAIClient(ProfileClient):
     def _in_batch(self, alias: str) -> bool:
         known = self._profiles[alias].price
         return self._batch and known is not None and known.batch is not None
+
+    def _goes_in_batch(self, pending: PendingRequest[Any]) -> bool:
+        """A picture does not: a batch is sent out of the ledger, which holds its hash alone."""
+        return not pending.request.images and self._in_batch(pending.profile.alias)
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         if self._runner is None:

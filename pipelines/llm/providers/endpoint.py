@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from pipelines.errors import HostRefused
+from pipelines.errors import HostRefused, UnreadableFile
 from pipelines.llm.completions import ABOUT_ONE, code_of, verdict_of
 from pipelines.llm.limits import Limits
-from pipelines.llm.payload import LONGEST, Request
+from pipelines.llm.payload import LONGEST, Request, sendable
 from pipelines.llm.profiles import Profile, host, key
 from pipelines.llm.providers.retry import LONGEST_WAIT, RequestFailed, is_retried, retry_after
 from pipelines.settings import Llm
@@ -127,7 +127,10 @@ class Endpoint:
 
         place = min(range(len(self._busy)), key=self._busy.__getitem__)  # the client with the least to do
         create: Any = self._clients[place].chat.completions.with_raw_response.create
-        payload = request.payload
+        try:
+            payload = sendable(request)
+        except UnreadableFile as error:  # nothing was sent: this question has no answer, others may
+            raise RequestFailed("picture_unreadable", billed=False, again=False) from error
         self._busy[place] += 1
         try:
             # One limit for the whole of it: a host that sends white space to a request in its queue never times out.

@@ -34,7 +34,7 @@ class PendingRequest(Generic[T]):
         self._provider = provider
         self._repairs = self._repairs_left = repairs
         self._payload = payloads.payload(question, profile)
-        self.request = Request.of(self._payload, question.sample)
+        self.request = Request.of(self._payload, question.sample, images=question.images)
 
     @property
     def is_unusable(self) -> bool:
@@ -57,7 +57,7 @@ class PendingRequest(Generic[T]):
             else:
                 self._payload = longer
                 self._repairs_left -= 1
-                self.request = Request.of(longer, self.question.sample, lengthened=True)
+                self.request = Request.of(longer, self.question.sample, lengthened=True, images=self.request.images)
         else:
             self._read(completion)
 
@@ -80,7 +80,7 @@ class PendingRequest(Generic[T]):
             language = self.question.prompt.language
             repaired = payloads.repaired(self._payload, completion.content, error.sentence, language)
             self._repairs_left -= 1
-            self.request = Request.of(repaired, self.question.sample)
+            self.request = Request.of(repaired, self.question.sample, images=self.request.images)
 
     def _end(
         self, completion: Completion, value: T | None = None, *, reason: str | None = None, detail: str | None = None

@@ -46,7 +46,7 @@ class WrittenClient(ProfileClient):
 
 def key_of(question: Question[Any]) -> Key:
     """What a written reply is found by: the task, the alias, which of several draws, and a digest of the inputs."""
-    inputs = {**question.inputs, "before": question.before} if question.before else question.inputs
+    inputs = {**question.data, "before": question.before} if question.before else question.data
     inputs_digest = digest(json.dumps(inputs, ensure_ascii=False, sort_keys=True), 16)
     return question.task, question.model, question.sample, inputs_digest
 

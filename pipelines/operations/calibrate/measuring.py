@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from pipelines.clean.cells import as_written, cleaned
+from pipelines.core.estimates import auc
 from pipelines.errors import UnknownName
-from pipelines.operations.calibrate.figures import Figures, auc, mean_kappa
+from pipelines.operations.calibrate.figures import Figures, mean_kappa
 from pipelines.operations.calibrate.gold import SPAN_KINDS, GoldPost, Reading
 from pipelines.settings import Settings
 from pipelines.text.minors import LIMITS, minors
@@ -93,13 +95,14 @@ def _measure_labels(stage: str, posts: Sequence[GoldPost], settings: Settings) -
     for kind in CALIBRATED[stage]:
         labelled = {place for place, truth in enumerate(truths) if kind in truth}
         found = {place for place, verdict in enumerate(verdicts) if kind in verdict.labels}
-        scores = [verdict.score for verdict in verdicts]
+        scores = np.array([verdict.score for verdict in verdicts], np.float64)
+        is_labelled = np.array([kind in truth for truth in truths], np.bool_)
         figures.append(
             Figures(
                 *(stage, kind, len(posts), len(labelled), len(found)),
                 right=len(labelled & found),
                 missed=len(labelled - found),
-                auc=auc(scores, labelled) if kind == "emotional" else None,
+                auc=auc(scores[is_labelled], scores[~is_labelled]) if kind == "emotional" else None,
                 **_agreement(stage, posts, partial(_says, stage, kind)),
             )
         )

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from pipelines.core.agreement import MEASURES, Estimate, against_others, agreement, cohen_kappa, estimate_agreement
+from pipelines.core.agreement import MEASURES, against_others, agreement, cohen_kappa, estimate_agreement
 from pipelines.core.agreement import mean_kappa as light
+from pipelines.core.estimates import Estimate
 
 # A table an item a word, "." where there is no rating; how many labels there are; the figures. Recorded once from
 # krippendorff 0.9.0 (alpha), scikit-learn 1.9.1 (kappa, the mean over pairs), irrCAC 0.4.4 (the others; where none is

@@ -92,6 +92,19 @@ def test_what_has_no_bound_is_refused():
         assert (caught.value.exit_code, bool(caught.value.hint)) == (2, True)
 
 
+def test_a_picture_takes_as_many_tokens_as_its_profile_says_at_most():
+    profile = GPT.model_copy(update={"image_tokens": 1500})
+    parts = [{"type": "text", "text": "她怎么了？"}, {"type": "image_url", "image_url": {"url": "sha256:0"}}]
+    with_it, without = (
+        {"messages": [{"role": "user", "content": content}], "max_tokens": 9} for content in (parts, parts[:1])
+    )
+    more = bound(with_it, 1500).prompt - bound(without, 1500).prompt
+    assert 1500 <= more < 1600
+    assert worst_case(profile, with_it) - worst_case(profile, without) == cost(profile, Usage(more, 0, 0))
+    believed = owed(profile, ReportedUsage(900, 0, 5), with_it, RESERVE, reply=SAID)
+    assert believed == (Usage(900, 0, 5), cost(profile, Usage(900, 0, 5)))
+
+
 @given(st.integers(0, 10**18))
 def test_amounts_are_exact_both_ways(units):
     assert nano(amount(units)) == units

@@ -1,10 +1,13 @@
 """What is sent and the key of it: only what decides the answer is in it, and a post stays inside its JSON."""
 
 import json
+from base64 import b64decode
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from hashlib import sha256
 from itertools import product
+from pathlib import Path
 
 import pytest
 from asking_tools import PROMPT, Emotion, question
@@ -13,10 +16,20 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from pipelines.errors import UnreadableFile
-from pipelines.llm.payload import Request, canonical, lengthened, payload, repaired, strict_schema
+from pipelines.llm.images import Image
+from pipelines.llm.payload import (
+    Request,
+    canonical,
+    lengthened,
+    payload,
+    repaired,
+    sendable,
+    strict_schema,
+    texts_of,
+)
 from pipelines.llm.profiles import Price, Profile, profiles
 from pipelines.llm.prompts import load
-from pipelines.llm.questions import Exchange
+from pipelines.llm.questions import Exchange, Message
 
 PROFILE = Profile(alias="stub", base_url="http://127.0.0.1:1/v1", model="stub-1", structured="json_schema")
 INJECTIONS = [
@@ -120,6 +133,9 @@ def test_a_prompt_that_wants_json_and_never_says_so_is_refused():
     silent = question(1, prompt=replace(PROMPT, text="说出情绪"))
     with pytest.raises(ValueError, match="never says JSON"):
         payload(silent, PROFILE.model_copy(update={"structured": "json_object"}))
+    said = replace(question(1), messages=(Message("user", "说出情绪"),))  # its prompt says it, and is not sent
+    with pytest.raises(ValueError, match="never says JSON"):
+        payload(said, PROFILE.model_copy(update={"structured": "json_object"}))
 
 
 def test_how_a_reply_is_drawn():
@@ -205,3 +221,111 @@ def test_front_matter_may_hint_at_how_it_is_asked(tmp_path):
     assert found.name.startswith("p@2-")
     with pytest.raises(UnreadableFile, match=r"wrong\.md"):
         load(tmp_path / "wrong.md")
+
+
+# What was asked before a question could hold messages: 4 questions of each shipped profile, and of those who write.
+KEYS_OF_ALL_KINDS = "22ceaa66f7a44a7aee5cf58c51891cff23edf8fed478e76a73aa582b2a841445"
+
+
+def test_the_keys_of_questions_without_messages_are_those_that_they_were():
+    english = replace(PROMPT, temperature=0.7, max_tokens=90, language="en")
+    asked = [question(1), question(2, schema=None, before=BEFORE), question(3, sample=2, schema=None)]
+    asked.append(question(4, prompt=english))
+    keys = [key(one, profile) for one in asked for _, profile in sorted(profiles().items())]
+    keys += [key(one, None) for one in asked]
+    assert len(keys) == 48
+    assert sha256("".join(keys).encode()).hexdigest() == KEYS_OF_ALL_KINDS
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Image:
+    path = tmp_path / "face.png"
+    path.write_bytes(PIXELS)
+    return Image.of(path)
+
+
+PIXELS = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+SAID = (Message("system", "你在听一个人说话。"), Message("user", "我睡不着"), Message("assistant", "多久了？"))
+
+
+def test_messages_are_sent_as_they_are_and_nothing_else(picture: Image):
+    asked = replace(question(1), messages=(*SAID, Message("user", ["看这张照片", picture, "她怎么了？"])))
+    sent = payload(asked, PROFILE)
+    assert [one["role"] for one in sent["messages"]] == ["system", "user", "assistant", "user"]
+    assert [one["content"] for one in sent["messages"][:-1]] == [one.content for one in SAID]
+    before, shown, after = sent["messages"][-1]["content"]
+    assert [before, after] == [{"type": "text", "text": "看这张照片"}, {"type": "text", "text": "她怎么了？"}]
+    assert shown == {"type": "image_url", "image_url": {"url": f"sha256:{sha256(PIXELS).hexdigest()}"}}
+    assert PROMPT.text not in canonical(sent).decode()
+    assert sent | {"messages": 0} == payload(question(1), PROFILE) | {"messages": 0}, "all else is as ever"
+    assert list(texts_of(sent)) == [*(one.content for one in SAID), "看这张照片", "她怎么了？"]
+
+
+def test_the_key_covers_each_message_and_the_bytes_of_a_picture_and_not_where_it_lies(picture: Image, tmp_path: Path):
+    def shows(image: Image, *said: Message) -> str:
+        return key(replace(question(1), messages=(*said, Message("user", [image]))))
+
+    elsewhere, other = tmp_path / "again.png", tmp_path / "other.png"
+    elsewhere.write_bytes(PIXELS)
+    other.write_bytes(PIXELS + b"\0")
+    assert shows(picture) == shows(Image.of(elsewhere))
+    messages = [SAID[:1], SAID, SAID[::-1], (*SAID[:2], Message("assistant", "多久了"))]
+    keys = [shows(picture, *said) for said in messages]
+    assert len({*keys, shows(Image.of(other)), shows(picture), key(question(1))}) == 7
+
+
+def test_what_leaves_holds_the_picture_and_the_payload_never_does(picture: Image):
+    asked = replace(question(1), messages=(SAID[1], Message("user", [picture, "她怎么了？"])))
+    request = Request.of(payload(asked, PROFILE), images=asked.images)
+    before = canonical(request.payload)
+    first, second = sendable(request)["messages"]
+    assert first == {"role": "user", "content": "我睡不着"}
+    head, _, data = second["content"][0]["image_url"]["url"].partition(",")
+    assert (head, b64decode(data)) == ("data:image/png;base64", PIXELS)
+    assert second["content"][1] == {"type": "text", "text": "她怎么了？"}
+    assert canonical(request.payload) == before
+    plain = Request.of(payload(question(1), PROFILE))
+    assert sendable(plain) is plain.payload
+
+
+def test_a_model_without_a_system_message_is_told_it_in_the_first_of_the_users(picture: Image):
+    r1 = PROFILE.model_copy(update={"system_prompt": False})
+
+    def sent(*messages: Message) -> list[dict]:
+        return payload(replace(question(1), messages=messages), r1)["messages"]
+
+    assert sent(*SAID)[0] == {"role": "user", "content": "你在听一个人说话。\n\n我睡不着"}
+    assert sent(*SAID)[1:] == payload(replace(question(1), messages=SAID), PROFILE)["messages"][2:]
+    assert sent(*SAID[1:]) == payload(replace(question(1), messages=SAID[1:]), PROFILE)["messages"]
+    assert [one["role"] for one in sent(SAID[0], SAID[2])] == ["user", "assistant"]
+    [only] = sent(SAID[0], Message("user", [picture]))
+    assert only["content"] == [{"type": "text", "text": "你在听一个人说话。"}, picture.part]
+
+
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [
+        (b"\xff\xd8\xff\xe0", "jpeg"),
+        (b"GIF89a", "gif"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "webp"),
+        (b"\x89PNG\r\n\x1a\n", "png"),
+    ],
+)
+def test_a_picture_is_told_by_its_bytes(tmp_path: Path, start: bytes, kind: str):
+    path = tmp_path / "picture.txt"
+    path.write_bytes(start + b"...")
+    assert Image.of(path).sent["image_url"]["url"].startswith(f"data:image/{kind};base64,")
+
+
+def test_what_is_no_picture_is_gone_or_another_is_refused_by_its_path(picture: Image, tmp_path: Path):
+    for content in (b"", b"RIFF\0\0\0\0WAVE", b"<svg/>"):
+        (tmp_path / "x").write_bytes(content)
+        with pytest.raises(UnreadableFile, match="no picture"):
+            Image.of(tmp_path / "x")
+    picture.path.write_bytes(PIXELS + b"\0")
+    with pytest.raises(UnreadableFile, match="another than was asked about") as caught:
+        _ = picture.sent
+    assert caught.value.where == picture.path
+    picture.path.unlink()
+    with pytest.raises(UnreadableFile, match="cannot be read"):
+        _ = picture.sent
