@@ -1,6 +1,6 @@
 """Every table by its name, in the order in which the data flow."""
 
-from schemas import annotations, calibrations, dialogues, personas, posts, reviews, training
+from schemas import annotations, calibrations, dialogues, evaluations, personas, posts, reviews, training
 from schemas.table import Table
 
 TABLES: dict[str, type[Table]] = {
@@ -45,14 +45,18 @@ TABLES: dict[str, type[Table]] = {
     "calibrations": calibrations.Calibrations,
     "judge_tests": reviews.JudgeTests,
     "rollouts": training.Rollouts,
+    "model_answers": evaluations.ModelAnswers,
+    "evaluations": evaluations.Evaluations,
 }
 
-# Tables with one version a partition: a data set, a source and a day, or a run of training.
-PARTITIONED = frozenset({"raw_posts", "imported_posts", "imported_dialogues", "rollouts"})
+# Tables with one version a partition: a data set, a source and a day, a run of training, or an evaluation.
+PARTITIONED = frozenset(
+    {"raw_posts", "imported_posts", "imported_dialogues", "rollouts", "model_answers", "evaluations"}
+)
 # Tables that their own stage builds upon: nothing can make them again. Each with what its loss means.
 STANDING = {
     "splits": "all splits are then given again, and what was held out before may train",
     "persona_fits": "personas are then clustered again, and most draws move",
 }
 # What is made of a release, and no part of one.
-AFTER_RELEASE = frozenset({"rollouts"})
+AFTER_RELEASE = frozenset({"rollouts", "model_answers", "evaluations"})

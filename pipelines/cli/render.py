@@ -320,6 +320,19 @@ def diversity(figures: pl.DataFrame) -> Table:
     return table
 
 
+def evaluation(rows: pl.DataFrame) -> Table:
+    """The figures of an evaluation, a line each."""
+    figures = ("n", "value", "95 %")
+    table = TextTable("suite", "model", "judge", "figure", *figures, right=figures)
+    for row in rows.iter_rows(named=True):
+        subset = "" if row["subset"] == "all" else row["subset"]
+        figure = " ".join(filter(None, (row["metric"], row["mode"], subset)))
+        value = "undefined" if row["value"] is None else f"{row['value']:.3f}"
+        bounds = "" if row["low"] is None else f"{row['low']:.3f} … {row['high']:.3f}"
+        table.add_row(row["suite"], row["model"], row["judge"], figure, f"{row['n']:,}", value, bounds)
+    return table
+
+
 def judge_tests(rows: pl.DataFrame) -> Table:
     """Whether models may stand in for people."""
     caption = "ω: share of people whom the model beats, ½ is enough; ρ: how often it is as near as they are"

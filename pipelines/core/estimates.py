@@ -1,6 +1,6 @@
 """Figures with their intervals: of a share, of whatever is summed over items; and the area under a curve."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -88,6 +88,20 @@ def ratios(numerators: Floats, denominators: Floats) -> Callable[[Floats], Float
         return result
 
     return figures
+
+
+def estimate_mean(values: Floats, items: Iterable[Hashable], *, draws: int = DRAWS, seed: int = 0) -> Estimate:
+    """The mean of values, some of which are of one item (`items`, one a value) and are drawn together. NaN is left out;
+    a mean of nothing is undefined.
+    """
+    number: dict[Hashable, int] = {}
+    of_item = np.array([number.setdefault(item, len(number)) for item in items], np.int64)
+    defined = np.isfinite(values)
+    sums, counts = np.zeros((2, len(number), 1))
+    np.add.at(sums[:, 0], of_item, np.where(defined, values, 0.0))
+    np.add.at(counts[:, 0], of_item, defined.astype(np.float64))
+    [estimate] = bootstrap(ratios(sums, counts), len(number), draws=draws, seed=seed)
+    return estimate
 
 
 def auc(positives: Floats, negatives: Floats) -> float | None:

@@ -36,7 +36,7 @@ from pipelines.train.runs import MODEL, ROLLOUTS, SCORED, read_metrics, read_not
 from pipelines.train.services import PYTHON
 from pipelines.train.trainers import last_step
 
-NAME, WARM, STEPS, SAVED, PROMPTS, GROUP = "urp", "cer", 12, 4, 4, 8
+NAME, WARM, STEPS, SAVED, PROMPTS, GROUP = "urp", "cer", 18, 6, 4, 8
 SET = {
     **{"trainer.total_training_steps": STEPS, "trainer.save_freq": SAVED, "trainer.test_freq": -1},
     **{"trainer.val_before_train": False, "data.train_batch_size": PROMPTS, "reward.num_workers": 2},

@@ -1,0 +1,1 @@
+"""Evaluations: of models, of judges, of data; and their report."""

@@ -1,0 +1,304 @@
+"""An evaluation: answers to held-out prompts of a release, their figures beside three baselines, and what judges say.
+
+It is kept under its name: the answers in `model_answers`, the figures in `evaluations`, a partition each. Broken off,
+the same command goes on: what was paid for is in the ledger.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import polars as pl
+
+from pipelines.core.estimates import estimate_mean
+from pipelines.core.home import Home
+from pipelines.errors import NoVersion, RequestError, UnknownName
+from pipelines.evaluate.answering import SETS, answer_rows, ask_model, baseline_rows, draw_prompts, read_answers
+from pipelines.evaluate.judge_figures import bias_figures, judge_figures
+from pipelines.evaluate.judges import SAMPLES, judge_answers, require_judges
+from pipelines.evaluate.label_judging import reward_model_rows
+from pipelines.evaluate.metrics import Answer, score_answers
+from pipelines.evaluate.ranking import compare_models, rank_models
+from pipelines.llm.factory import open_client
+from pipelines.llm.interface import LLMClient
+from pipelines.llm.profiles import profile, profiles
+from pipelines.llm.progress import Progress
+from pipelines.operations.evaluate.targets import Target, open_target
+from pipelines.operations.release import chosen
+from pipelines.settings import Llm, Settings
+from pipelines.store.releases import Releases, require_name
+from pipelines.store.store import Store, Version
+from pipelines.train.processes import no_erasure
+from pipelines.train.recipe import load_recipe
+from pipelines.train.runs import list_runs, read_note
+from pipelines.trainsets.labelled import Labelled, labelled
+from schemas.evaluations import Evaluations
+from schemas.personas import RewrittenRounds
+
+Suite = Literal["automatic", "judge", "reward_model"]
+SUITES: tuple[Suite, ...] = get_args(Suite)
+_OF_ANSWERS = ("automatic", "judge")  # suites over answers to held-out prompts
+ANSWERS, FIGURES = "model_answers", "evaluations"
+PEOPLE = "people"  # the evaluation with the figures of people's rankings
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationOptions:
+    """How an evaluation is made; what is None is not asked for."""
+
+    suites: Sequence[str] = ("automatic",)
+    release: str | None = None  # None: the current one
+    prompts: str | None = None  # None: those of the run's recipe, else grpo_coe
+    split: str = "test"
+    size: int | None = 100  # prompts; None: all. E asked 2,000
+    judges: Sequence[str] = ()
+    samples: int = SAMPLES
+    provider: str = "openai"
+    budget: Decimal | None = None
+    seed: int = 0
+
+
+class Evaluated(NamedTuple):
+    """The figures that were kept, and how many prompts have no answer, by reason."""
+
+    version: Version
+    unanswered: Mapping[str, int]
+
+
+def evaluate(
+    home: Path,
+    settings: Settings,
+    target: str,
+    options: EvaluationOptions,
+    *,
+    name: str | None = None,
+    progress: Progress | None = None,
+) -> Evaluated:
+    """Evaluates a file of answers, a model of a profile, or the model of a run (`open_target`), under a name.
+
+    Raises UnknownName and RequestError for what cannot be evaluated so, and what asking models raises: then nothing is
+    kept but the ledger.
+    """
+    options = replace(options, prompts=options.prompts or default_prompts(home, target))
+    _require(settings.llm, options)
+    releases = Releases(home)
+    release = chosen(releases, options.release)
+    answers: pl.DataFrame | None = None
+    unanswered: Mapping[str, int] = {}
+    rows: list[dict[str, Any]] = []
+    with no_erasure(home), open_target(home, settings.llm, target) as opened:
+        if opened.file is not None and not set(options.suites) <= set(_OF_ANSWERS):
+            hint = f"of answers there are the suites {', '.join(_OF_ANSWERS)}"
+            raise RequestError("a file of answers cannot be asked", where=opened.file, hint=hint)
+        name = name or opened.name
+        require_name(name)
+        with open_client(
+            home, opened.llm, options.provider, budget=options.budget, budget_of=f"evaluation {name}", progress=progress
+        ) as client:
+            if not set(_OF_ANSWERS).isdisjoint(options.suites):
+                prompts = releases.frame(release, str(options.prompts), options.split).collect()
+                prompts = prompts.filter(pl.col("variant").fill_null("none") == "none")
+                prompts = draw_prompts(prompts, options.size, options.seed)
+                answers, unanswered = _answers(client, opened, prompts)
+                answers = pl.concat([answers, baseline_rows(prompts, options.seed)])
+                rows += _figures(client, opened, answers, options)
+            if "reward_model" in options.suites:
+                labels = held_out_labels(Store(Home(home).data))
+                rows += reward_model_rows(client, labels, str(opened.alias), opened.name, options.seed)
+        note = {"target": target, "release": release, "content": releases.read(release).content}
+        note |= {key: value for key, value in asdict(options).items() if key not in ("release", "budget")}
+        return Evaluated(keep(home, name, answers, rows, note | {"unanswered": unanswered}), unanswered)
+
+
+def rejudge(
+    home: Path,
+    settings: Settings,
+    name: str,
+    options: EvaluationOptions,
+    *,
+    step: int | None = None,
+    progress: Progress | None = None,
+) -> Version:
+    """Asks judges about answers that are there already, and pays for no answer again: those of an evaluation, or the
+    rollouts of a run of training (those of its last step, or of `step`). The verdicts of other judges stay.
+
+    Raises UnknownName where there is neither, and as `evaluate`.
+    """
+    _require(settings.llm, options)
+    store = Store(Home(home).data)
+    with no_erasure(home):
+        answers = stored_answers(store, name, step)
+        own = Target(name, settings.llm)
+        with open_client(
+            home,
+            settings.llm,
+            options.provider,
+            budget=options.budget,
+            budget_of=f"evaluation {name}",
+            progress=progress,
+        ) as client:
+            rows = _judge_rows(client, own, answers, options)
+        known = name in store.partitions(FIGURES)
+        before = store.read(FIGURES, partition=name).collect().to_dicts() if known else []
+        judged_now = {(row["suite"], row["judge"]) for row in rows}
+        kept = [row for row in before if (row["suite"], row["judge"]) not in judged_now]
+        note = {
+            "rejudged": list(options.judges),
+            "samples": options.samples,
+            "step": step,
+            "provider": options.provider,
+        }
+        return keep(home, name, answers, [*kept, *rows], note)
+
+
+def evaluate_people(home: Path, *, seed: int = 0) -> Version:
+    """The figures of all rankings and comparisons by people (M, E, C), as the evaluation `people`. Raises NoVersion
+    where nobody has ranked, RequestError for rankings that cannot stand in one table.
+    """
+    store = Store(Home(home).data)
+    if not store.current("rankings"):
+        raise NoVersion("nobody has ranked anything yet", hint="gongqing review export rank, or compare")
+    rankings = store.read("rankings").collect()
+    rows: list[dict[str, Any]] = []
+    for one in rank_models(rankings, seed=seed).iter_rows(named=True):
+        about = {"suite": PEOPLE, "model": one["model"], "judge": "", "mode": "", "subset": "all"}
+        for metric in ("win1", "win2", "mean_rank"):
+            figures = {"value": one[metric], "low": one[f"{metric}_low"], "high": one[f"{metric}_high"]}
+            rows.append(about | {"metric": metric, "n": one["n_rankings"]} | figures)
+    for one in compare_models(rankings, seed=seed).iter_rows(named=True):
+        about = {
+            "suite": PEOPLE,
+            "model": one["model"],
+            "judge": "",
+            "mode": f"against {one['other']}",
+            "subset": "all",
+        }
+        figures = {"value": one["win_rate"], "low": one["win_rate_low"], "high": one["win_rate_high"]}
+        n = one["wins"] + one["losses"] + one["both_good"] + one["neither"]
+        rows.append(about | {"metric": "win_rate", "n": n} | figures)
+    return keep(home, PEOPLE, None, rows, {"release": None})
+
+
+def default_prompts(home: Path, target: str) -> str:
+    """The prompt set whose form the model of a run has learnt; that of E for whatever is no run."""
+    runs = {run.name: run for run in list_runs(home)}
+    if target not in runs:
+        return "grpo_coe"
+    rows = load_recipe(read_note(runs[target])["recipe"]).rows
+    return rows if rows in SETS else rows.replace("sft_", "grpo_") if rows.startswith("sft_") else "grpo_cer"
+
+
+def held_out_labels(store: Store) -> list[Labelled]:
+    """The candidates of validation and test that people labelled. Raises NoVersion where there is none."""
+    tables = ("sampled_turns", "splits", "cer_candidates", "cer_labels")
+    if all(store.current(table) for table in tables):
+        turns, splits, candidates, labels = (store.read(table).collect() for table in tables)
+        kept, _ = labelled(turns, splits, candidates, labels, RewrittenRounds.create_empty())
+        if held_out := [one for one in kept if one.split != "train"]:
+            return held_out
+    raise NoVersion("people have labelled no candidate of validation or test", hint="gongqing review export cer")
+
+
+def stored_answers(store: Store, name: str, step: int | None = None) -> pl.DataFrame:
+    """Rows of `model_answers`: those of an evaluation, or of a step of a run's rollouts. Raises UnknownName."""
+    if name in store.partitions(ANSWERS):
+        return store.read(ANSWERS, partition=name).collect()
+    if name not in store.partitions("rollouts"):
+        known = [*store.partitions(ANSWERS), *store.partitions("rollouts")]
+        raise UnknownName("evaluation or run with rollouts", name, known)
+    return rollout_answers(store, name, step)
+
+
+def keep(
+    home: Path, name: str, answers: pl.DataFrame | None, rows: Sequence[Mapping[str, Any]], note: Mapping[str, Any]
+) -> Version:
+    """Writes an evaluation: the answers first, for figures of answers that are not there would tell nothing."""
+    store = Store(Home(home).data)
+    if answers is not None:
+        store.write(ANSWERS, answers, partition=name, note=dict(note))
+    frame = Evaluations.validate(pl.DataFrame(list(rows), schema=Evaluations.polars_schema()))
+    return store.write(FIGURES, frame.sort(Evaluations.primary_key()), partition=name, note=dict(note))
+
+
+def rollout_answers(store: Store, run: str, step: int | None) -> pl.DataFrame:
+    """The outputs of a step of a run (its last one by default) as rows of `model_answers`, the first of each prompt's
+    group; without those of which nothing says which row was asked. Raises RequestError where there is none.
+    """
+    rollouts = store.read("rollouts", partition=run).drop_nulls("row_id").collect()
+    steps = sorted(set(rollouts["step"]))
+    if not steps or step not in (None, *steps):
+        raise RequestError(
+            f"the run {run} has no rollouts of that step", where=step, hint=f"steps {steps[:1]} to {steps[-1:]}"
+        )
+    rows = rollouts.filter(step=steps[-1] if step is None else step).sort("output_index").unique("row_id", keep="first")
+    folder = Home(store.storage.root.parent).training / run
+    recipe, release = load_recipe(read_note(folder)["recipe"]), read_note(folder)["release"]["name"]
+    prompts = Releases(folder.parents[1]).frame(release, recipe.rows).collect()
+    outputs: dict[str, tuple[str, str | None]] = {
+        row_id: (output, None) for row_id, output in rows.select("row_id", "output").iter_rows()
+    }
+    return answer_rows(prompts, run, outputs)
+
+
+def _require(llm: Llm, options: EvaluationOptions) -> None:
+    for suite in options.suites:
+        if suite not in SUITES:
+            raise UnknownName("suite", suite, SUITES)
+    if options.prompts not in (None, *SETS):
+        raise UnknownName("set of prompts", str(options.prompts), SETS)
+    if ("judge" in options.suites) != bool(options.judges):
+        raise RequestError("the suite judge and its judges belong together", hint="--suite judge --judge PROFILE")
+    require_judges(llm, options.judges, options.samples)
+
+
+def _answers(client: LLMClient, target: Target, prompts: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, int]]:
+    if target.file is not None:
+        answers = read_answers(target.file, prompts)
+        lacking = len(prompts) * answers["model"].n_unique() - len(answers)
+        return answers, {"not_in_the_file": lacking} if lacking else {}
+    assert target.alias is not None
+    return ask_model(client, target.alias, prompts, target.name)
+
+
+def _figures(
+    client: LLMClient, target: Target, answers: pl.DataFrame, options: EvaluationOptions
+) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    if "automatic" in options.suites:
+        rows += _automatic_rows(answers, options)
+    if "judge" in options.suites:
+        rows += _judge_rows(client, target, answers, options)
+    return rows
+
+
+def _automatic_rows(answers: pl.DataFrame, options: EvaluationOptions) -> list[dict[str, Any]]:
+    """E §4.1.4 of each model and baseline, and how many outputs of a model have the form of the set. What cannot be
+    read as an answer scores as an empty one: nobody gains by what a seeker would not see.
+    """
+    rows = []
+    holds = SETS[str(options.prompts)].holds
+    for (model,), of_model in sorted(answers.group_by("model")):
+        texts = of_model.select("row_id", "answer", "references").iter_rows()
+        table = score_answers([Answer(row_id, text or "", references) for row_id, text, references in texts])
+        about = {"suite": "automatic", "model": model, "judge": "", "subset": "all"}
+        rows += [about | row | {"n": row.pop("n_answers")} for row in table.to_dicts()]
+        if not of_model["baseline"].any():
+            form = np.array([float(holds(output)) for output in of_model["output"]])
+            estimate = estimate_mean(form, of_model["row_id"])
+            rows.append(about | {"metric": "form", "mode": options.prompts, "n": len(form)} | estimate._asdict())
+    return rows
+
+
+def _judge_rows(
+    client: LLMClient, target: Target, answers: pl.DataFrame, options: EvaluationOptions
+) -> list[dict[str, Any]]:
+    judged = judge_answers(client, answers, options.judges, options.samples, options.seed)
+    lengths = answers.select("row_id", "model", n_chars=pl.col("answer").str.len_chars())
+    baselines = answers.filter("baseline")["model"].unique().to_list()
+    known = profiles(target.llm.profiles)
+    asked = None if target.alias is None else profile(known, target.alias).model
+    own = {judge: [target.name] if profile(known, judge).model == asked else [] for judge in options.judges}
+    return [*judge_figures(judged), *bias_figures(judged, lengths, own, baselines)]

@@ -1,0 +1,226 @@
+"""The report of evaluations: a page in Markdown and in HTML, the papers' figures beside ours, intervals, plots.
+
+It holds figures and names alone, no word of anybody. The HTML needs no network, and runs no script.
+"""
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from pipelines.core.files import write_whole
+from pipelines.core.home import Home
+from pipelines.core.plotting import png
+from pipelines.errors import NoVersion, UnknownName
+from pipelines.evaluate.judge_figures import is_biased
+from pipelines.operations.evaluate.evaluating import FIGURES
+from pipelines.operations.evaluate.papers import E_AUTOMATIC, E_RANKED, M_RANKED, Figures
+from pipelines.store.store import Store
+from schemas.labels import OMEGA
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_TEMPLATE = Path(__file__).with_name("report.html.j2")
+Row = dict[str, Any]
+
+
+class Suite(NamedTuple):
+    """How the figures of a suite are shown: what they are, the papers' rows, what to read with them."""
+
+    title: str
+    papers: Mapping[str, Figures] = {}
+    notes: Sequence[str] = ()
+
+
+SUITES: dict[str, Suite] = {
+    "automatic": Suite(
+        "Automatic figures (E §4.1.4)",
+        E_AUTOMATIC,
+        (
+            "Against every human answer of a question, the mean over these. Each figure names its mode.",
+            "NAvg chooses no model: Distinct-1 weighs most in it, and is highest where an answer is short.",
+            "post_copied, generic_comfort and sibling are baselines: no model wrote them.",
+        ),
+    ),
+    "judge": Suite(
+        "Judged by models (M §4.2)",
+        {},
+        (
+            "Scores go from 1 to 5. variance: of an answer's draws, in the mean over answers.",
+            "win_rate_beside_a_person: of both orders, a tie counts half. no_verdict: draws that cannot be read.",
+        ),
+    ),
+    "bias": Suite("What is wrong with the judges", {}, ("A figure whose interval excludes no bias is marked with *.",)),
+    "people": Suite("Ranked by people (M, E; C by pairs)", {**E_RANKED, **M_RANKED}),
+    "reward_model": Suite(
+        "Reward models (C Table 1)",
+        {},
+        ("On held-out labels of people. A verdict that cannot be read is wrong. A judge must beat length alone.",),
+    ),
+    "sage": Suite("SAGE", {}, ("10 rounds as published, and 20 as C: two settings, never in one table.",)),
+    "esc_eval": Suite("ESC-Eval", {}, ("Seven dimensions from 0 to 4, the mean of two judges.",)),
+    "data": Suite("Data of a release"),
+}
+
+
+class Table(NamedTuple):
+    """A table of the report: cells are texts; `pictures` are PNGs in base64, each with its title."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    notes: list[str]
+    pictures: list[tuple[str, str]]
+
+
+def write_report(home: Path, names: Sequence[str], folder: Path) -> list[Path]:
+    """Writes `evaluation.md` and `evaluation.html` of the evaluations of these names, or of all, into a folder.
+
+    Raises NoVersion where nothing was evaluated yet, UnknownName for a name of none.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    store = Store(Home(home).data)
+    known = store.partitions(FIGURES)
+    if not known:
+        raise NoVersion("nothing was evaluated yet", hint="gongqing evaluate TARGET")
+    for name in names:
+        if name not in known:
+            raise UnknownName("evaluation", name, known)
+    made_of = [(name, _made_of(store, name)) for name in names or known]
+    tables = list(_tables(store, [name for name, _ in made_of]))
+    judges = _calibrated(store, _judges(store, [name for name, _ in made_of]))
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    html = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+        made_of=made_of, tables=tables, judges=judges
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / "evaluation.md", folder / "evaluation.html"]
+    write_whole(paths[0], _markdown(made_of, tables, judges).encode())
+    write_whole(paths[1], html.encode())
+    return paths
+
+
+def _tables(store: Store, names: Sequence[str]) -> Iterator[Table]:
+    """A table a suite, and of each setting of a benchmark one of its own."""
+    frames = [store.read(FIGURES, partition=name).with_columns(evaluation=pl.lit(name)).collect() for name in names]
+    rows = pl.concat(frames)
+    for suite, shown in SUITES.items():
+        of_suite = rows.filter(suite=suite)
+        settings = sorted(set(of_suite["mode"])) if suite in ("sage", "esc_eval") else [None]
+        for setting in settings:
+            part = of_suite if setting is None else of_suite.filter(mode=setting)
+            if not part.is_empty():
+                yield _table(shown, part, setting)
+
+
+def _table(suite: Suite, rows: pl.DataFrame, setting: str | None) -> Table:
+    """Models down, figures across; where there are several evaluations each line names its own."""
+    several = rows["evaluation"].n_unique() > 1
+    ordered = rows.sort("metric", "mode", "subset")
+    figures = list(dict.fromkeys(ordered.select("metric", "mode", "subset").rows()))
+    lines: dict[tuple[str, str], dict[tuple[str, str, str], Row]] = {}
+    for row in ordered.sort("evaluation", "model", "judge", maintain_order=True).iter_rows(named=True):
+        name = f"{row['model']} ({row['evaluation']})" if several else row["model"]
+        lines.setdefault((name, row["judge"]), {})[row["metric"], row["mode"], row["subset"]] = row
+    judged = any(judge for _, judge in lines)
+    heads = [_head(*figure) for figure in figures]
+    cells = [
+        [name, *([judge] if judged else []), *(_cell(found.get(figure)) for figure in figures)]
+        for (name, judge), found in lines.items()
+    ]
+    for name, known in suite.papers.items():
+        values = [known.get((metric, mode)) if subset == "all" else None for metric, mode, subset in figures]
+        cells.append([name, *([""] if judged else []), *("" if one is None else f"{one:.3f}" for one in values)])
+    pictures = []
+    for figure, head in zip(figures, heads, strict=True):
+        points = [
+            (" · ".join(filter(None, line)), row)
+            for line, found in lines.items()
+            for row in [found.get(figure)]
+            if row is not None and row["low"] is not None
+        ]
+        if points:
+            picture, _ = png(partial(_draw, title=head, points=points), (5.6, 0.9 + 0.28 * len(points)), dpi=80)
+            pictures.append((head, base64.b64encode(picture).decode()))
+    title = suite.title if setting is None else f"{suite.title}, {setting}"
+    return Table(title, ["model", *(["judge"] if judged else []), *heads], cells, list(suite.notes), pictures)
+
+
+def _head(metric: str, mode: str, subset: str) -> str:
+    return " ".join(filter(None, (metric, mode, "" if subset == "all" else subset)))
+
+
+def _draw(axes: "Axes", title: str, points: Sequence[tuple[str, Row]]) -> None:
+    """A figure of each model, with its interval."""
+    values = [row["value"] for _, row in points]
+    # Of a figure that never varies a bound may lie beyond it by a rounding error.
+    bars = [
+        [max(0.0, sign * (row["value"] - row[end])) for _, row in points] for sign, end in ((1, "low"), (-1, "high"))
+    ]
+    axes.errorbar(values, range(len(points)), xerr=bars, fmt="o", markersize=4, capsize=2)
+    axes.set(title=title, ylim=(len(points) - 0.5, -0.5))
+    axes.set_yticks(range(len(points)), [name for name, _ in points])
+
+
+def _cell(row: Row | None) -> str:
+    if row is None:
+        return ""
+    if row["value"] is None:
+        return "undefined"
+    mark = " *" if row["suite"] == "bias" and is_biased(row) else ""
+    bounds = "" if row["low"] is None else f" [{row['low']:.3f}, {row['high']:.3f}]"
+    return f"{row['value']:.3f}{bounds}{mark}"
+
+
+def _made_of(store: Store, name: str) -> list[tuple[str, str]]:
+    """What the note of an evaluation says."""
+    note = store.version(FIGURES, partition=name).manifest.runs[-1].note
+    return [(key, str(value)) for key, value in note.items() if value not in (None, "", [], {})]
+
+
+def _judges(store: Store, names: Sequence[str]) -> list[str]:
+    frames = [store.read(FIGURES, partition=name).filter(suite="bias").collect() for name in names]
+    return sorted(set(pl.concat(frames)["judge"]))
+
+
+def _calibrated(store: Store, names: Sequence[str]) -> list[str]:
+    """Of each judge whether it was held against people (`gongqing calibrate compare --judge`), and how that ended."""
+    tests = store.read("judge_tests").collect() if store.current("judge_tests") else None
+    lines = []
+    for judge in names:
+        of_judge = [] if tests is None else tests.filter(model=judge, kind="compare").to_dicts()
+        if not of_judge:
+            lines.append(f"{judge} was not calibrated: nobody has held it against people (gongqing calibrate compare)")
+        for row in of_judge:
+            passed = (
+                "may stand in for a person" if row["omega"] >= OMEGA else "did not pass: people are nearer each other"
+            )
+            lines.append(f"{judge}, {row['question']}: ω {row['omega']:.2f} over {row['n_items']:,} items, {passed}")
+    return lines
+
+
+def _markdown(made_of: Sequence[tuple[str, Any]], tables: Sequence[Table], judges: Sequence[str]) -> str:
+    lines = ["# Evaluation", ""]
+    for name, note in made_of:
+        lines += [f"* **{_escaped(name)}**: {_escaped('; '.join(f'{key} {value}' for key, value in note))}"]
+    for table in tables:
+        lines += ["", f"## {table.title}", ""]
+        lines += [_line(table.columns), _line(["---"] * len(table.columns)), *map(_line, table.rows)]
+        lines += ["", *(f"* {note}" for note in table.notes)]
+    if judges:
+        lines += ["", "## The judges beside people", "", *(f"* {_escaped(one)}" for one in judges)]
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(_escaped, cells))} |"
+
+
+def _escaped(text: str) -> str:
+    """A text as Markdown shows it: a name may hold what Markdown reads as markup."""
+    return "".join(f"\\{one}" if one in "\\|*_`<>[]#" else one for one in " ".join(text.split()))

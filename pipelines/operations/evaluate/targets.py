@@ -1,0 +1,52 @@
+"""What is evaluated: a file of answers, a model of a profile, or the model that a run has left."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pipelines.core.home import Home
+from pipelines.errors import UnknownName
+from pipelines.llm.profiles import profiles
+from pipelines.settings import Llm
+from pipelines.train.runs import list_runs
+from pipelines.train.serving import serve_model
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is evaluated. `alias` is that of the profile to ask, None of a file; `llm` the settings that know it."""
+
+    name: str
+    llm: Llm
+    alias: str | None = None
+    file: Path | None = None
+    free: bool = False  # it is served here, and costs nothing
+
+
+@contextmanager
+def open_target(home: Path, llm: Llm, name: str) -> Iterator[Target]:
+    """The target of that name: a path that is there, else a run of the home, else a profile. A run's model is served
+    until the block ends. Raises UnknownName, and as `serve_model`.
+    """
+    runs = {run.name: run for run in list_runs(home)}
+    if Path(name).is_file():
+        yield Target(Path(name).stem, llm, file=Path(name))
+    elif name in runs:
+        with serve_model(runs[name]) as served, TemporaryDirectory() as scratch:
+            file = Path(scratch) / "profiles.toml"
+            own = llm.profiles.read_text(encoding="utf-8") if llm.profiles is not None else ""
+            file.write_text(
+                f'{own}\n["{served.model}"]\nbase_url = "{served.base_url}"\nmodel = "{served.model}"\n'
+                "temperature = 0.0\n"
+                f"max_tokens = {served.max_tokens}\nconcurrency = 8\n"
+                'price = { input = "0", output = "0", currency = "USD", date = 2026-01-01, source = "served here" }\n',
+                encoding="utf-8",
+            )
+            yield Target(name, llm.model_copy(update={"profiles": file}), alias=served.model, free=True)
+    elif name in (known := profiles(llm.profiles)):
+        yield Target(name, llm, alias=name)
+    else:
+        hint = "name a file of answers, a run of training, or a model profile"
+        raise UnknownName("file, run or profile", name, [*runs, *known], hint=f"{hint}: {Home(home).training}")
