@@ -1,5 +1,6 @@
 """Commands that evaluate: a model, a run, a file of answers, judges anew, people's rankings, a release's data."""
 
+from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,7 +70,7 @@ def model(
         provider=provider,
         budget=None if budget is None else Decimal(str(budget)),
     )
-    with terminal.progress() as shown:
+    with nullcontext() if as_json else terminal.progress() as shown:
         made = evaluate(home(), load(home()), target, options, name=name, progress=shown)
     _show(made.version, as_json)
     for reason, rows in made.unanswered.items():
@@ -97,7 +98,7 @@ def rejudge(
         provider=provider,
         budget=None if budget is None else Decimal(str(budget)),
     )
-    with terminal.progress() as shown:
+    with nullcontext() if as_json else terminal.progress() as shown:
         version = judge_again(home(), load(home()), name, options, step=step, progress=shown)
     _show(version, as_json)
 

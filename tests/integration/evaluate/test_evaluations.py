@@ -1,0 +1,185 @@
+"""Evaluations end to end: a release of the samples, and a host of models whose replies the test decides."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from judge_host import JudgeHost, verdict
+from judge_process import profiles
+from labels_made import LABELLED
+from typer.testing import CliRunner
+
+from pipelines.cli import app
+from pipelines.errors import GongqingError, NoVersion, RequestError, UnknownName, UnreadableFile
+from pipelines.operations.evaluate.evaluating import EvaluationOptions, evaluate, evaluate_people, rejudge
+from pipelines.operations.evaluate.report import write_report
+from pipelines.operations.release import release
+from pipelines.settings import load
+from pipelines.store import Store
+
+ANSWER = "听起来这件事压在你心里很久了，先缓一缓，愿意的话我们可以慢慢说。"
+COE = (
+    "<empathy_think><L1>他很累。</L1><L2>事情太多。</L2><L3>先接住。</L3><L4>陪他说。</L4></empathy_think>"
+    f"<answer>{ANSWER}</answer>"
+)
+BASELINES = {"post_copied", "generic_comfort", "sibling"}
+
+
+def replied(payload: dict[str, Any]) -> str:
+    """The model under test answers in E's form; a judge likes what is long, and the first of two."""
+    if payload["model"] == "tested-1":
+        return COE
+    asked = json.loads(payload["messages"][-1]["content"])
+    if "answer" not in asked:
+        return verdict(payload)
+    points = min(5, 1 + len(asked["answer"]) // 40)
+    respects = dict.fromkeys(("fluency_comfort", "empathic_understanding", "support_encouragement"), points)
+    return json.dumps({"why": "看长短。", **respects}, ensure_ascii=False)
+
+
+@pytest.fixture(scope="module")
+def released_home(labelled_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("evaluated") / "home"
+    shutil.copytree(labelled_store.storage.root, home / "data")
+    release(home, "v1", allow=["not_from_a_model"], settings=LABELLED)
+    return home
+
+
+@pytest.fixture
+def host() -> Iterator[JudgeHost]:
+    with JudgeHost(replied) as host:
+        yield host
+
+
+@pytest.fixture
+def home(released_home: Path, host: JudgeHost, tmp_path: Path) -> Path:
+    home = tmp_path / "home"
+    shutil.copytree(released_home, home)
+    named = ("tested", "judge", "second")
+    profiles(home, host.base_url, names=named, profile='key_variable = ""\n', temperature="temperature = 0.7\n")
+    return home
+
+
+def options(**more: Any) -> EvaluationOptions:
+    return EvaluationOptions(**{"size": 6, "budget": Decimal(100), "samples": 2, **more})
+
+
+def figures(home: Path, name: str) -> dict[tuple[str, ...], dict[str, Any]]:
+    rows = Store(home / "data").read("evaluations", partition=name).collect().to_dicts()
+    return {(row["suite"], row["model"], row["judge"], row["metric"], row["mode"], row["subset"]): row for row in rows}
+
+
+def test_a_model_is_shown_beside_three_baselines_and_is_asked_once(home: Path, host: JudgeHost):
+    made = evaluate(home, load(home), "tested", options(), name="first")
+    kept = figures(home, "first")
+    assert {model for _, model, *_ in kept} == {"tested", *BASELINES}
+    assert kept["automatic", "tested", "", "form", "grpo_coe", "all"]["value"] == 1
+    assert made.unanswered == {}
+    answers = Store(home / "data").read("model_answers", partition="first").collect()
+    assert set(answers.filter(model="tested")["answer"]) == {ANSWER}, "without the chain before it"
+    asked = len(host.asked)
+    assert asked == answers.filter(model="tested").height > 0
+    again = evaluate(home, load(home), "tested", options(), name="first")
+    assert len(host.asked) == asked, "the ledger has it"
+    assert again.version.version == made.version.version
+
+
+def test_judges_score_several_times_and_their_biases_are_told(home: Path, host: JudgeHost, tmp_path: Path):
+    evaluate(home, load(home), "tested", options(suites=("automatic", "judge"), judges=("judge", "second"), size=20))
+    kept = figures(home, "tested")
+    points = min(5, 1 + len(ANSWER) // 40)
+    assert kept["judge", "tested", "judge", "overall", "", "all"]["value"] == points
+    assert kept["judge", "tested", "all judges", "variance", "", "all"]["value"] == 0
+    changes = kept["bias", "judge", "judge", "position", "changes with places", "all"]
+    assert (changes["value"], changes["n"] > 3) == (1, True), "A is always better"
+    assert kept["bias", "judge", "judge", "position", "first in place wins, less half", "all"]["value"] == 0.5
+    markdown, html = write_report(home, [], tmp_path)
+    page = markdown.read_text(encoding="utf-8")
+    assert "1.000 \\[1.000, 1.000\\] \\*" in page
+    assert "judge was not calibrated" in page
+    assert "E, Empathy-QA: Empathy-R1" in page
+    assert "<script" not in html.read_text(encoding="utf-8")
+    assert "data:image/png;base64," in html.read_text(encoding="utf-8")
+
+
+def test_a_file_of_answers_is_judged_again_by_another_and_no_answer_is_paid_for(
+    home: Path, host: JudgeHost, tmp_path: Path
+):
+    prompts = pl.read_parquet(home / "releases" / "v1" / "grpo_coe" / "*.parquet").filter(split="test")
+    rows = [{"row_id": row_id, "output": ANSWER, "model": "ours"} for row_id in prompts["row_id"]]
+    file = tmp_path / "answers.jsonl"
+    file.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    evaluate(home, load(home), str(file), options(size=None, suites=("judge",), judges=("judge",)))
+    assert {payload["model"] for payload in host.asked} == {"judge-1"}
+    rejudge(home, load(home), "answers", options(suites=("judge",), judges=("second",)))
+    assert {payload["model"] for payload in host.asked} == {"judge-1", "second-1"}
+    judges = {judge for suite, _, judge, *_ in figures(home, "answers") if suite == "judge"}
+    assert judges == {"judge", "second", "all judges"}
+
+
+@pytest.mark.parametrize(("line", "says"), [
+    ('{"row_id": "nobody", "output": "嗯"}', "it answers no held-out row"),
+    ('{"row_id": 1, "output": "嗯"}', "no answer: ValidationError"),
+    ("[" * 5000, "no answer: "),
+    ('{"output": "嗯"}', "no answer: "),
+    ("", "there is no answer in it"),
+])  # fmt: skip
+def test_a_file_that_is_no_answers_is_refused_with_its_line(home: Path, tmp_path: Path, line: str, says: str):
+    file = tmp_path / "answers.jsonl"
+    file.write_text(line, encoding="utf-8")
+    with pytest.raises(UnreadableFile, match=says):
+        evaluate(home, load(home), str(file), options(size=None))
+    assert Store(home / "data").partitions("evaluations") == []
+
+
+@pytest.mark.parametrize(("target", "more", "error", "says"), [
+    ("nobody", {}, UnknownName, "file, run or profile"),
+    ("tested", {"suites": ("sages",)}, UnknownName, "suite"),
+    ("tested", {"prompts": "grpo_cor"}, UnknownName, "set of prompts"),
+    ("tested", {"suites": ("judge",)}, RequestError, "the suite judge and its judges belong together"),
+    ("tested", {"budget": None}, GongqingError, "budget"),
+    ("tested", {"release": "v9"}, UnknownName, "release"),
+])  # fmt: skip
+def test_what_cannot_be_evaluated_is_refused_before_anything_is_asked(
+    home: Path, host: JudgeHost, target: str, more: dict[str, Any], error: type[Exception], says: str
+):
+    with pytest.raises(error, match=says):
+        evaluate(home, load(home), target, options(**more))
+    assert host.asked == []
+
+
+def test_a_judge_that_draws_the_same_each_time_is_refused(home: Path):
+    profiles(home, "http://127.0.0.1:9/v1", names=("cold",), profile='key_variable = ""\n')
+    with pytest.raises(RequestError, match="no temperature above 0"):
+        evaluate(home, load(home), "cold", options(suites=("judge",), judges=("cold",)))
+
+
+def test_a_judge_is_held_against_labels_of_held_out_candidates_in_both_modes(home: Path, host: JudgeHost):
+    evaluate(home, load(home), "judge", options(suites=("reward_model",)), name="rm")
+    kept = figures(home, "rm")
+    assert {mode for *_, mode, _ in kept} == {"unified", "apart", ""}
+    # It says right of every step: the recall of False is 0.
+    for mode in ("unified", "apart"):
+        assert kept["reward_model", "judge", "", "recall_false", mode, "step1"]["value"] == 0
+        assert kept["reward_model", "judge", "", "unread", mode, "response"]["value"] == 0
+    assert 0 <= kept["reward_model", "length alone", "", "auc_of_length", "", "step1"]["value"] <= 1
+
+
+def test_without_rankings_there_is_nothing_of_people(home: Path):
+    with pytest.raises(NoVersion, match="nobody has ranked"):
+        evaluate_people(home)
+
+
+def test_the_command_line_takes_a_target_as_it_stands(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("GONGQING_HOME", str(home))
+    run = CliRunner()
+    shown = run.invoke(app, ["evaluate", "tested", "--size", "3", "--budget", "5", "--json"])
+    assert shown.exit_code == 0, shown.output
+    assert {row["model"] for row in json.loads(shown.stdout)} == {"tested", *BASELINES}
+    shown = run.invoke(app, ["evaluate", "report", "tested", "--to", str(tmp_path / "page")])
+    assert sorted(path.name for path in (tmp_path / "page").iterdir()) == ["evaluation.html", "evaluation.md"]
