@@ -41,7 +41,7 @@ Budget = Annotated[float | None, typer.Option(help="The most that asking may cos
 def model(
     target: Annotated[str, typer.Argument(help="A file of answers (JSON lines), a run of training, or a profile.")],
     suites: Annotated[
-        list[str] | None, typer.Option("--suite", help="automatic (default), judge, reward_model.")
+        list[str] | None, typer.Option("--suite", help="automatic (default), judge, reward_model, sage, esc_eval.")
     ] = None,
     judges: Judges = None,
     samples: Samples = 5,
@@ -51,6 +51,11 @@ def model(
     ] = None,
     split: Annotated[str, typer.Option(help="test or validation.")] = "test",
     size: Annotated[int, typer.Option(min=0, help="How many prompts; 0: all.")] = 100,
+    seekers: Annotated[
+        Path | None, typer.Option(help="Of sage and esc_eval: profiles of seekers, JSON lines.", dir_okay=False)
+    ] = None,
+    seeker: Annotated[str | None, typer.Option(help="The profile of the model that plays them.")] = None,
+    setting: Annotated[str, typer.Option(help="Of sage: published, 10 turns, or compeer, 20.")] = "published",
     provider: Provider = "openai",
     budget: Budget = None,
     name: Annotated[str | None, typer.Option(help="Of the evaluation (default: the target's).")] = None,
@@ -60,13 +65,16 @@ def model(
     from pipelines.operations.evaluate.evaluating import EvaluationOptions, evaluate
 
     options = EvaluationOptions(
-        suites=tuple(suites or (("automatic", "judge") if judges else ("automatic",))),
+        suites=tuple(dict.fromkeys(suites or (["automatic", "judge"] if judges else ["automatic"]))),
         release=release,
         prompts=prompts,
         split=split,
         size=size or None,
         judges=tuple(judges or ()),
         samples=samples,
+        seekers=seekers,
+        seeker=seeker,
+        setting=setting,
         provider=provider,
         budget=None if budget is None else Decimal(str(budget)),
     )

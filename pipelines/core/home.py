@@ -33,6 +33,7 @@ from pipelines.errors import Busy
 # What lies directly in a home, and may hold what people wrote or lead to them: names, and patterns of names.
 PRIVATE = (
     *("data", "releases", "training", "crawl", "index", "erasures", "review", "raw", "logs", ".logs_queue"),
+    "evaluations",
     *(".dagster", ".dg", ".locks", "author.key", "takedown.txt", "refresh.lock", "ledger.sqlite*"),
     *("recordings*.jsonl", "allowance.json"),
 )
@@ -61,6 +62,7 @@ class Home:
     data = _Path("data")  # the tables (`pipelines.store`)
     releases = _Path("releases")  # the releases, and what is known of their copies elsewhere
     training = _Path("training")  # a folder a run of training
+    evaluations = _Path("evaluations")  # inspect's logs of dialogue benchmarks, a folder an evaluation
     crawl = _Path("crawl")  # a folder a source, in it one a window, in it one a job
     erasures = _Path("erasures")  # plans, receipts, and the suppression list
     index = _Path("index")  # an index of near-duplicates, which earlier versions kept

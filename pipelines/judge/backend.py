@@ -73,22 +73,24 @@ async def open_backend(
     budget: Decimal | None,
     budget_of: str,
     at_once: int | None = None,
+    stage: str = STAGE,
 ) -> AsyncIterator[JudgeBackend]:
-    """The backend of a home; the arguments are those of `pipelines.llm.factory.open_client`, `models` the aliases by
-    task; all of them spend from one budget. At most `at_once` questions are in flight, and never more of a model than
-    its profile allows. Raises RequestError for another provider or alias, a missing key, price, budget or temperature.
+    """The backend of a home, whose calls are of `stage` in the ledger; the other arguments are those of
+    `pipelines.llm.factory.open_client`, `models` the aliases by task; all of them spend from one budget. At most
+    `at_once` questions are in flight, and never more of a model than its profile allows. Raises RequestError for
+    another provider or alias, a missing key, price, budget or temperature.
     """
     temperatures = _temperatures(llm, models.values())
     slots = nullcontext() if at_once is None else asyncio.Semaphore(at_once)
     if provider == "openai":
-        async with PersistentClient(home, llm, STAGE, models.values(), budget, of=budget_of) as persistent:
+        async with PersistentClient(home, llm, stage, models.values(), budget, of=budget_of) as persistent:
             yield JudgeBackend(provider, models, temperatures, persistent.reply, slots)
         return
     with open_client(home, llm, provider) as client, ThreadPoolExecutor(1) as thread:
         known = {task: client.models([model])[0] for task, model in models.items()}
 
         async def reply(question: Question[Any]) -> Reply[Any]:
-            [one] = await asyncio.get_running_loop().run_in_executor(thread, client.ask, STAGE, [question])
+            [one] = await asyncio.get_running_loop().run_in_executor(thread, client.ask, stage, [question])
             return one
 
         yield JudgeBackend(provider, known, temperatures, reply, slots)

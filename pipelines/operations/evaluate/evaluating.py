@@ -17,6 +17,7 @@ from pipelines.core.estimates import estimate_mean
 from pipelines.core.home import Home
 from pipelines.errors import NoVersion, RequestError, UnknownName
 from pipelines.evaluate.answering import SETS, answer_rows, ask_model, baseline_rows, draw_prompts, read_answers
+from pipelines.evaluate.benchmarks import ROLES, Benchmark, benchmark_rows, run_benchmark
 from pipelines.evaluate.judge_figures import bias_figures, judge_figures
 from pipelines.evaluate.judges import SAMPLES, judge_answers, require_judges
 from pipelines.evaluate.label_judging import reward_model_rows
@@ -38,7 +39,7 @@ from pipelines.trainsets.labelled import Labelled, labelled
 from schemas.evaluations import Evaluations
 from schemas.personas import RewrittenRounds
 
-Suite = Literal["automatic", "judge", "reward_model"]
+Suite = Literal["automatic", "judge", "reward_model", "sage", "esc_eval"]
 SUITES: tuple[Suite, ...] = get_args(Suite)
 _OF_ANSWERS = ("automatic", "judge")  # suites over answers to held-out prompts
 ANSWERS, FIGURES = "model_answers", "evaluations"
@@ -56,6 +57,9 @@ class EvaluationOptions:
     size: int | None = 100  # prompts; None: all. E asked 2,000
     judges: Sequence[str] = ()
     samples: int = SAMPLES
+    seekers: Path | None = None  # profiles of seekers, for the dialogue benchmarks
+    seeker: str | None = None  # the profile of the model that plays them
+    setting: str = "published"  # of SAGE
     provider: str = "openai"
     budget: Decimal | None = None
     seed: int = 0
@@ -85,7 +89,7 @@ def evaluate(
     options = replace(options, prompts=options.prompts or default_prompts(home, target))
     _require(settings.llm, options)
     releases = Releases(home)
-    release = chosen(releases, options.release)
+    release = "" if options.suites[0] in ROLES else chosen(releases, options.release)
     answers: pl.DataFrame | None = None
     unanswered: Mapping[str, int] = {}
     rows: list[dict[str, Any]] = []
@@ -95,6 +99,9 @@ def evaluate(
             raise RequestError("a file of answers cannot be asked", where=opened.file, hint=hint)
         name = name or opened.name
         require_name(name)
+        if options.suites[0] in ROLES:
+            rows = _benchmark_rows(home, opened, options, name)
+            return Evaluated(keep(home, name, None, rows, _note(target, options)), {})
         with open_client(
             home, opened.llm, options.provider, budget=options.budget, budget_of=f"evaluation {name}", progress=progress
         ) as client:
@@ -108,9 +115,8 @@ def evaluate(
             if "reward_model" in options.suites:
                 labels = held_out_labels(Store(Home(home).data))
                 rows += reward_model_rows(client, labels, str(opened.alias), opened.name, options.seed)
-        note = {"target": target, "release": release, "content": releases.read(release).content}
-        note |= {key: value for key, value in asdict(options).items() if key not in ("release", "budget")}
-        return Evaluated(keep(home, name, answers, rows, note | {"unanswered": unanswered}), unanswered)
+        of_release = {"release": release, "content": releases.read(release).content, "unanswered": unanswered}
+        return Evaluated(keep(home, name, answers, rows, _note(target, options) | of_release), unanswered)
 
 
 def rejudge(
@@ -123,12 +129,16 @@ def rejudge(
     progress: Progress | None = None,
 ) -> Version:
     """Asks judges about answers that are there already, and pays for no answer again: those of an evaluation, or the
-    rollouts of a run of training (those of its last step, or of `step`). The verdicts of other judges stay.
+    rollouts of a run of training (those of its last step, or of `step`). Judges that were asked before are so again,
+    out of the ledger: figures of all judges are of all of them.
 
     Raises UnknownName where there is neither, and as `evaluate`.
     """
-    _require(settings.llm, options)
     store = Store(Home(home).data)
+    known = name in store.partitions(FIGURES)
+    before = _last_note(store, name).get("judge", {}).get("judges", []) if known else []
+    options = replace(options, judges=tuple(dict.fromkeys((*before, *options.judges))))
+    _require(settings.llm, options)
     with no_erasure(home):
         answers = stored_answers(store, name, step)
         own = Target(name, settings.llm)
@@ -141,17 +151,7 @@ def rejudge(
             progress=progress,
         ) as client:
             rows = _judge_rows(client, own, answers, options)
-        known = name in store.partitions(FIGURES)
-        before = store.read(FIGURES, partition=name).collect().to_dicts() if known else []
-        judged_now = {(row["suite"], row["judge"]) for row in rows}
-        kept = [row for row in before if (row["suite"], row["judge"]) not in judged_now]
-        note = {
-            "rejudged": list(options.judges),
-            "samples": options.samples,
-            "step": step,
-            "provider": options.provider,
-        }
-        return keep(home, name, answers, [*kept, *rows], note)
+        return keep(home, name, answers, rows, _note(name, options) | {"step": step})
 
 
 def evaluate_people(home: Path, *, seed: int = 0) -> Version:
@@ -179,7 +179,7 @@ def evaluate_people(home: Path, *, seed: int = 0) -> Version:
         figures = {"value": one["win_rate"], "low": one["win_rate_low"], "high": one["win_rate_high"]}
         n = one["wins"] + one["losses"] + one["both_good"] + one["neither"]
         rows.append(about | {"metric": "win_rate", "n": n} | figures)
-    return keep(home, PEOPLE, None, rows, {"release": None})
+    return keep(home, PEOPLE, None, rows, {"target": "rankings"})
 
 
 def default_prompts(home: Path, target: str) -> str:
@@ -215,12 +215,23 @@ def stored_answers(store: Store, name: str, step: int | None = None) -> pl.DataF
 def keep(
     home: Path, name: str, answers: pl.DataFrame | None, rows: Sequence[Mapping[str, Any]], note: Mapping[str, Any]
 ) -> Version:
-    """Writes an evaluation: the answers first, for figures of answers that are not there would tell nothing."""
+    """Writes the figures of some suites into an evaluation; those of its other suites stay. The answers are written
+    first, for figures of answers that are not there would tell nothing.
+    """
     store = Store(Home(home).data)
     if answers is not None:
         store.write(ANSWERS, answers, partition=name, note=dict(note))
-    frame = Evaluations.validate(pl.DataFrame(list(rows), schema=Evaluations.polars_schema()))
-    return store.write(FIGURES, frame.sort(Evaluations.primary_key()), partition=name, note=dict(note))
+    made = pl.DataFrame(list(rows), schema=Evaluations.polars_schema())
+    notes = {suite: dict(note) for suite in sorted(set(made["suite"]))}
+    if name in store.partitions(FIGURES):
+        settings = made.filter(pl.col("suite").is_in(list(ROLES)))["mode"].to_list()  # of a benchmark others stay
+        other = ~pl.col("suite").is_in(list(notes)) | (
+            pl.col("suite").is_in(list(ROLES)) & ~pl.col("mode").is_in(settings)
+        )
+        made = pl.concat([store.read(FIGURES, partition=name).filter(other).collect(), made])
+        notes = _last_note(store, name) | notes
+    frame = Evaluations.validate(made.sort(Evaluations.primary_key()))
+    return store.write(FIGURES, frame, partition=name, note=notes)
 
 
 def rollout_answers(store: Store, run: str, step: int | None) -> pl.DataFrame:
@@ -249,6 +260,16 @@ def _require(llm: Llm, options: EvaluationOptions) -> None:
             raise UnknownName("suite", suite, SUITES)
     if options.prompts not in (None, *SETS):
         raise UnknownName("set of prompts", str(options.prompts), SETS)
+    if not options.suites:
+        raise RequestError("no suite is named", hint=f"--suite, one of {', '.join(SUITES)}")
+    if not set(options.suites).isdisjoint(ROLES):
+        if len(options.suites) > 1:
+            hint = "give the command once for each; they are kept under one name"
+            raise RequestError("a dialogue benchmark is run by itself: it has a budget of its own", hint=hint)
+        if options.seekers is None or options.seeker is None:
+            hint = "--seekers FILE --seeker PROFILE (docs/evaluating.md)"
+            raise RequestError(f"{options.suites[0]} needs profiles of seekers, and who plays them", hint=hint)
+        return
     if ("judge" in options.suites) != bool(options.judges):
         raise RequestError("the suite judge and its judges belong together", hint="--suite judge --judge PROFILE")
     require_judges(llm, options.judges, options.samples)
@@ -261,6 +282,35 @@ def _answers(client: LLMClient, target: Target, prompts: pl.DataFrame) -> tuple[
         return answers, {"not_in_the_file": lacking} if lacking else {}
     assert target.alias is not None
     return ask_model(client, target.alias, prompts, target.name)
+
+
+def _benchmark_rows(home: Path, target: Target, options: EvaluationOptions, name: str) -> list[dict[str, Any]]:
+    [suite] = options.suites
+    benchmark: Benchmark = "sage" if suite == "sage" else "esc_eval"
+    assert options.seekers is not None
+    roles = dict(zip(ROLES[benchmark], filter(None, (options.seeker, *options.judges)), strict=False))
+    setting = options.setting if benchmark == "sage" else "five rounds"
+    logs = Home(home).evaluations / name
+    log = run_benchmark(
+        *(benchmark, home, target.llm, options.provider, str(target.alias), roles, options.seekers, logs),
+        setting=options.setting,
+        form="cer" if options.prompts == "grpo_cer" else "plain",
+        budget=options.budget,
+        budget_of=f"evaluation {name}",
+    )
+    return benchmark_rows(log, benchmark, target.name, roles, setting, seed=options.seed)
+
+
+def _note(target: str, options: EvaluationOptions) -> dict[str, Any]:
+    """What an evaluation remembers of how it was made."""
+    made = {key: value for key, value in asdict(options).items() if key not in ("release", "budget", "suites")}
+    return {"target": target} | {key: str(value) if isinstance(value, Path) else value for key, value in made.items()}
+
+
+def _last_note(store: Store, name: str) -> dict[str, Any]:
+    """By suite."""
+    note: dict[str, Any] = store.version(FIGURES, partition=name).manifest.runs[-1].note
+    return note
 
 
 def _figures(

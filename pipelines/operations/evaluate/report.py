@@ -15,6 +15,7 @@ from pipelines.core.files import write_whole
 from pipelines.core.home import Home
 from pipelines.core.plotting import png
 from pipelines.errors import NoVersion, UnknownName
+from pipelines.evaluate.benchmarks import ROLES
 from pipelines.evaluate.judge_figures import is_biased
 from pipelines.operations.evaluate.evaluating import FIGURES
 from pipelines.operations.evaluate.papers import E_AUTOMATIC, E_RANKED, M_RANKED, Figures
@@ -111,9 +112,19 @@ def _tables(store: Store, names: Sequence[str]) -> Iterator[Table]:
     rows = pl.concat(frames)
     for suite, shown in SUITES.items():
         of_suite = rows.filter(suite=suite)
-        settings = sorted(set(of_suite["mode"])) if suite in ("sage", "esc_eval") else [None]
-        for setting in settings:
-            part = of_suite if setting is None else of_suite.filter(mode=setting)
+        parts: list[tuple[str | None, pl.DataFrame]] = []
+        if suite not in ROLES:
+            parts = [(None, of_suite)]
+        else:  # of a type of seekers the figure that says most of it
+            by_type = pl.col("subset").str.starts_with("type ")
+            whole, types = (
+                of_suite.filter(~by_type),
+                of_suite.filter(by_type, pl.col("metric").is_in(["emotion", "overall"])),
+            )
+            settings = sorted(set(of_suite["mode"]))
+            parts = [(setting, whole.filter(mode=setting)) for setting in settings]
+            parts += [(f"{setting}, by type of seeker", types.filter(mode=setting)) for setting in settings]
+        for setting, part in parts:
             if not part.is_empty():
                 yield _table(shown, part, setting)
 
@@ -179,8 +190,13 @@ def _cell(row: Row | None) -> str:
 
 def _made_of(store: Store, name: str) -> list[tuple[str, str]]:
     """What the note of an evaluation says."""
-    note = store.version(FIGURES, partition=name).manifest.runs[-1].note
-    return [(key, str(value)) for key, value in note.items() if value not in (None, "", [], {})]
+    notes = store.version(FIGURES, partition=name).manifest.runs[-1].note
+    shown = {
+        suite: ", ".join(f"{key} {value}" for key, value in note.items() if value not in (None, "", [], (), {}))
+        for suite, note in notes.items()
+        if suite != "bias"  # as judge
+    }
+    return list(shown.items())
 
 
 def _judges(store: Store, names: Sequence[str]) -> list[str]:

@@ -27,14 +27,20 @@ COE = (
     "<empathy_think><L1>他很累。</L1><L2>事情太多。</L2><L3>先接住。</L3><L4>陪他说。</L4></empathy_think>"
     f"<answer>{ANSWER}</answer>"
 )
+CER = (
+    "<cer_think><history>阶段：探索\n刚开始说。</history><emotion>情感：消极；情绪：疲惫；强度：3\n很累。</emotion>"
+    f"<strategy>策略：提问\n先问。</strategy></cer_think><answer>{ANSWER}</answer>"
+)
 BASELINES = {"post_copied", "generic_comfort", "sibling"}
 
 
 def replied(payload: dict[str, Any]) -> str:
     """The model under test answers in E's form; a judge likes what is long, and the first of two."""
     if payload["model"] == "tested-1":
-        return COE
+        return CER if "<cer_think>" in payload["messages"][0]["content"] else COE
     asked = json.loads(payload["messages"][-1]["content"])
+    if "strategy" in asked:
+        return json.dumps({"why": "没有提问。", "follows": "？" in asked["response"]}, ensure_ascii=False)
     if "answer" not in asked:
         return verdict(payload)
     points = min(5, 1 + len(asked["answer"]) // 40)
@@ -105,6 +111,13 @@ def test_judges_score_several_times_and_their_biases_are_told(home: Path, host: 
     assert "E, Empathy-QA: Empathy-R1" in page
     assert "<script" not in html.read_text(encoding="utf-8")
     assert "data:image/png;base64," in html.read_text(encoding="utf-8")
+
+
+def test_of_an_output_in_cs_form_a_judge_says_whether_the_response_follows_from_its_third_step(home: Path):
+    evaluate(home, load(home), "tested", options(prompts="grpo_cer", suites=("judge",), judges=("judge",)))
+    kept = figures(home, "tested")
+    assert kept["judge", "tested", "judge", "does_not_follow", "", "all"]["value"] == 1
+    assert [model for suite, model, _, metric, *_ in kept if metric == "does_not_follow"] == ["tested"]
 
 
 def test_a_file_of_answers_is_judged_again_by_another_and_no_answer_is_paid_for(

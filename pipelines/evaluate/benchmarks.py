@@ -1,0 +1,136 @@
+"""Runs the dialogue benchmarks on inspect-ai through our ledger, and reads its logs as figures."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.core.estimates import Estimate, Floats, bootstrap, estimate_mean
+from pipelines.errors import GongqingError, RequestError
+from pipelines.evaluate.answering import STAGE
+from pipelines.judge.backend import open_backend
+from pipelines.settings import Llm
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog
+
+Benchmark = Literal["sage", "esc_eval"]
+# The roles that each needs besides the model that is evaluated.
+ROLES: dict[Benchmark, tuple[str, ...]] = {"sage": ("seeker",), "esc_eval": ("seeker", "judge1", "judge2")}
+WORST = "worst decile"
+_DECILE = 0.1
+Row = dict[str, Any]
+
+
+def run_benchmark(
+    benchmark: Benchmark,
+    home: Path,
+    llm: Llm,
+    provider: str,
+    tested: str,
+    roles: Mapping[str, str],
+    seekers: Path,
+    logs: Path,
+    *,
+    setting: str = "published",
+    form: str = "plain",
+    budget: Decimal | None = None,
+    budget_of: str = "benchmark",
+) -> "EvalLog":
+    """Runs a benchmark over a file of seekers, and returns inspect's log, which lies in `logs` as well. Broken off, the
+    same call goes on: what was answered is in the ledger.
+
+    Raises RequestError for a missing role, for `esc_eval` with one judge twice, and where the extra `evaluate` is not
+    installed; what the backend raises; GongqingError where inspect could not finish.
+    """
+    lacking = [role for role in ROLES[benchmark] if role not in roles]
+    if lacking:
+        raise RequestError(f"{benchmark} needs {', '.join(lacking)}", hint="--seeker PROFILE, --judge PROFILE twice")
+    try:
+        from inspect_ai import eval_async
+        from inspect_ai.model import get_model
+        from inspect_ai.util import display_type
+
+        from pipelines.evaluate import tasks
+    except ImportError as error:
+        hint = 'install the extra: pip install -e ".[evaluate]"'
+        raise RequestError("inspect-ai is not installed", where=benchmark, hint=hint) from error
+
+    os.environ["INSPECT_DISPLAY"] = "none"  # it would draw over our own lines
+    display_type()
+
+    async def run() -> "EvalLog":
+        aliases = {"tested": tested, **{role: roles[role] for role in ROLES[benchmark]}}
+        backend = open_backend(home, llm, provider, aliases, budget=budget, budget_of=budget_of, stage=STAGE)
+        async with backend as opened:
+            with tasks.model_api.asked_through(opened):
+                models = {name: get_model(f"gongqing/{alias}", memoize=False) for name, alias in aliases.items()}
+                task = (
+                    tasks.sage(str(seekers), setting, form)  # type: ignore[arg-type]  # it says so itself
+                    if benchmark == "sage"
+                    else tasks.esc_eval(str(seekers), form)
+                )
+                [log] = await eval_async(
+                    task,
+                    model=models.pop("tested"),
+                    model_roles=models,
+                    log_dir=str(logs),
+                    log_format="json",
+                    fail_on_error=False,
+                    acp_server=False,
+                    ctl_server=False,
+                )
+                return log
+
+    log = asyncio.run(run())
+    samples = log.samples or []
+    if log.status != "success" or not any(sample.scores for sample in samples):
+        errors = [sample.error.message for sample in samples if sample.error is not None]
+        said = log.error.message if log.error is not None else errors[0] if errors else log.status
+        raise GongqingError(f"{benchmark} has no score: {said}", where=log.location, hint="mend what it names")
+    return log
+
+
+def benchmark_rows(
+    log: "EvalLog", benchmark: Benchmark, model: str, roles: Mapping[str, str], setting: str, *, seed: int = 0
+) -> list[Row]:
+    """Rows of `evaluations` of a log: each figure over all seekers, over the worst tenth of them, and by their type;
+    and the share of seekers without a score, for a reply could not be had or read. Intervals are by seeker.
+    """
+    judge = ", ".join(roles[role] for role in ROLES[benchmark])
+    about = {"suite": benchmark, "model": model, "judge": judge, "mode": setting}
+    samples = log.samples or []
+    scores = [next(iter(one.scores.values())) for one in samples if one.scores]
+    given = [one.value if isinstance(one.value, dict) else {} for one in scores]
+    types = [str((one.metadata or {})["type"]) for one in scores]
+    rows: list[Row] = []
+    for metric in given[0] if given else ():
+        values = np.array([one[metric] for one in given], np.float64)
+        for subset in ("all", WORST, *sorted(set(types))):
+            chosen = values if subset in ("all", WORST) else values[[one == subset for one in types]]
+            estimate = _worst(chosen, seed) if subset == WORST else estimate_mean(chosen, range(len(chosen)), seed=seed)
+            shown = subset if subset in ("all", WORST) else f"type {subset}"
+            rows.append(about | {"metric": metric, "subset": shown, "n": len(chosen)} | estimate._asdict())
+    unscored = {"value": (len(samples) - len(scores)) / len(samples) if samples else None, "low": None, "high": None}
+    rows.append(about | {"metric": "unscored", "subset": "all", "n": len(samples)} | unscored)
+    return rows
+
+
+def _worst(values: Floats, seed: int) -> Estimate:
+    """The mean of the lowest tenth, or of the part of a value that is a tenth of them."""
+    ordered = np.sort(values)
+
+    def figures(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        size = _DECILE * weights.sum(axis=1, keepdims=True)
+        before = np.cumsum(weights, axis=1) - weights
+        taken = np.clip(size - before, 0, weights)
+        result: Floats = (taken @ ordered)[:, None] / size
+        return result
+
+    [estimate] = bootstrap(figures, len(values), seed=seed)
+    return estimate

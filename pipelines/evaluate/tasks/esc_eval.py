@@ -1,0 +1,79 @@
+"""ESC-Eval: five rounds with a seeker who is played from a card, then seven dimensions by two judges, their mean.
+
+    inspect eval pipelines/evaluate/tasks/esc_eval.py --model … --model-role seeker=… --model-role judge1=… \\
+        --model-role judge2=… -T profiles=FILE
+
+`inspect score` judges a stored log again: the scorer reads the dialogue alone.
+"""
+
+from typing import Annotated
+
+from inspect_ai import Task, task
+from inspect_ai.model import get_model
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from pydantic import Field
+
+from pipelines.evaluate.tasks.dialogue import ask_record, ask_words, card_of, read_seekers, reply_of
+from pipelines.llm.replies import Reason, Verdict
+
+ROUNDS = 5
+JUDGES = ("judge1", "judge2")
+Points = Annotated[int, Field(ge=0, le=4)]
+
+
+class Dimensions(Verdict):
+    """The seven dimensions, 0 … 4. The grounds come first."""
+
+    why: Reason
+    fluency: Points
+    expression: Points
+    empathy: Points
+    information: Points
+    skillful: Points
+    humanoid: Points
+    overall: Points
+
+
+DIMENSIONS = tuple(name for name in Dimensions.model_fields if name != "why")
+
+
+@task
+def esc_eval(profiles: str, form: str = "plain") -> Task:
+    """The benchmark over a file of role cards. `form`: `plain`, or `cer` for a model that answers in C's form."""
+    return Task(dataset=read_seekers(profiles), solver=talk(form), scorer=dimensions(), name="esc_eval")
+
+
+@solver
+def talk(form: str) -> Solver:
+    """Five rounds."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001 - as inspect calls it
+        seeker, tested = get_model(role="seeker"), get_model()
+        said: list[dict[str, str]] = []
+        for _ in range(ROUNDS):
+            inputs = {"seeker": card_of(state.metadata), "dialogue": said}
+            said.append({"role": "seeker", "text": await ask_words(seeker, "seeker_speaks", inputs, state.epoch)})
+            said.append({"role": "supporter", "text": await reply_of(tested, said, form, state.epoch)})
+        state.metadata["said"] = said
+        state.output.completion = "\n".join(f"{turn['role']}: {turn['text']}" for turn in said)
+        return state
+
+    return solve
+
+
+@scorer(metrics={"*": [mean(), stderr()]})
+def dimensions() -> Scorer:
+    """Each dimension in the mean of both judges; what each of them says is kept."""
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 - as inspect calls it
+        inputs = {"dialogue": state.metadata["said"]}
+        given = {
+            role: await ask_record(get_model(role=role), "esc_judge", inputs, Dimensions, state.epoch)
+            for role in JUDGES
+        }
+        value = {name: sum(getattr(one, name) for one in given.values()) / len(JUDGES) for name in DIMENSIONS}
+        kept = {role: one.model_dump() for role, one in given.items()}
+        return Score(value=value, answer=state.output.completion, metadata=kept | {"type": state.metadata["character"]})
+
+    return score

@@ -1,0 +1,172 @@
+"""SAGE and ESC-Eval on inspect-ai, against a host on loopback: the ledger, roles, figures, and `inspect eval`."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from judge_host import JudgeHost
+from judge_process import profiles
+from played import NAMES, ROLES, feels, played
+
+from pipelines.errors import GongqingError, RequestError, UnknownName, UnreadableFile
+from pipelines.evaluate.benchmarks import WORST, benchmark_rows, run_benchmark
+from pipelines.evaluate.tasks.esc_eval import DIMENSIONS
+from pipelines.operations.evaluate.evaluating import EvaluationOptions, evaluate
+from pipelines.operations.evaluate.report import write_report
+from pipelines.settings import ROOT, load
+from pipelines.store import Store
+
+SEEKERS = ROOT / "samples" / "evaluate" / "seekers.jsonl"
+
+
+@pytest.fixture
+def host() -> Iterator[JudgeHost]:
+    with JudgeHost(played) as host:
+        yield host
+
+
+@pytest.fixture
+def home(host: JudgeHost, tmp_path: Path) -> Path:
+    home = tmp_path / "home"
+    profiles(home, host.base_url, names=NAMES, profile='key_variable = ""\n', temperature="temperature = 0.7\n")
+    return home
+
+
+def run(home: Path, benchmark: Any, seekers: Path = SEEKERS, **more: Any) -> Any:
+    settings = {"budget": Decimal(50), **more}
+    return run_benchmark(
+        benchmark, home, load(home).llm, "openai", "tested", ROLES, seekers, home / "evaluations", **settings
+    )
+
+
+def score_of(sample: Any) -> Any:
+    [score] = sample.scores.values()
+    return score
+
+
+def figures(rows: list[dict[str, Any]]) -> dict[tuple[str, str], float | None]:
+    return {(row["metric"], row["subset"]): row["value"] for row in rows}
+
+
+def test_sage_ends_in_success_in_failure_or_after_ten_turns_and_keeps_the_emotion_of_each(home: Path, host: JudgeHost):
+    log = run(home, "sage")
+    emotions = {sample.id: score_of(sample).metadata["emotions"] for sample in log.samples}
+    assert emotions["invented-1"] == [40, 50, 60, 70, 80, 90, 100]
+    assert emotions["invented-2"] == [40, 30, 20, 10, 0]
+    assert emotions["invented-3"] == [40 + 3 * turn for turn in range(10)]
+    kept = figures(benchmark_rows(log, "sage", "tested", ROLES, "published"))
+    assert kept["emotion", "all"] == pytest.approx((100 + 0 + 4 * 67) / 6)
+    assert (kept["success", "all"], kept["failure", "all"]) == (pytest.approx(1 / 6), pytest.approx(1 / 6))
+    assert kept["emotion", WORST] == 0
+    assert kept["emotion", "type 内敛型"] == 100
+    assert kept["unscored", "all"] == 0
+    asked = len(host.asked)
+    again = run(home, "sage")
+    assert len(host.asked) == asked, "the ledger has every turn"
+    assert figures(benchmark_rows(again, "sage", "tested", ROLES, "published")) == kept
+
+
+def test_as_c_has_it_sage_goes_on_to_twenty_turns(home: Path):
+    log = run(home, "sage", setting="compeer")
+    assert log.eval.task.endswith("sage_compeer")
+    longest = max(len(score_of(sample).metadata["emotions"]) for sample in log.samples)
+    assert longest == 20
+
+
+def test_esc_eval_is_five_rounds_and_the_mean_of_two_judges(home: Path, host: JudgeHost):
+    log = run(home, "esc_eval")
+    assert {len(sample.metadata["said"]) for sample in log.samples} == {10}
+    kept = figures(benchmark_rows(log, "esc_eval", "tested", ROLES, "five rounds"))
+    assert {kept[name, "all"] for name in DIMENSIONS} == {2.5}
+    of_judges = [payload["model"] for payload in host.asked if "七个方面" in payload["messages"][0]["content"]]
+    assert sorted(of_judges) == ["judge-1"] * 6 + ["second-1"] * 6
+
+
+def test_a_reply_of_another_form_is_asked_for_once_more_and_then_that_seeker_has_no_score(home: Path, host: JudgeHost):
+    def reply(payload: dict[str, Any]) -> str:
+        if feels(payload):
+            player = json.loads(payload["messages"][1]["content"])["seeker"]["player"][:2]
+            if player == "何静" or (player == "林晓" and len(payload["messages"]) == 2):
+                return "我给0分…不，4分"
+        return played(payload)
+
+    host.reply = reply
+    log = run(home, "sage")
+    emotions = {one.id: score_of(one).metadata["emotions"] for one in log.samples if one.scores}
+    assert emotions["invented-1"][-1] == 100
+    assert "invented-3" not in emotions
+    assert figures(benchmark_rows(log, "sage", "tested", ROLES, "published"))["unscored", "all"] == pytest.approx(1 / 6)
+
+
+def test_a_budget_that_is_used_up_ends_it_and_the_next_one_goes_on(home: Path, host: JudgeHost):
+    with pytest.raises(GongqingError):
+        run(home, "sage", budget=Decimal("0.05"))
+    paid = len(host.asked)
+    assert 0 < paid < 150
+    log = run(home, "sage")
+    assert figures(benchmark_rows(log, "sage", "tested", ROLES, "published"))["unscored", "all"] == 0
+
+
+@pytest.mark.parametrize(("line", "says"), [
+    ('{"id": "a"}', "no profile of a seeker"),
+    ("[]", "no profile of a seeker"),
+    ('{"id": "a", "player": "p", "scene": "s", "task": "t", "character": "c"}\n' * 2, "an id stands there twice"),
+])  # fmt: skip
+def test_profiles_that_are_none_are_refused_with_their_line(home: Path, tmp_path: Path, line: str, says: str):
+    file = tmp_path / "seekers.jsonl"
+    file.write_text(line, encoding="utf-8")
+    with pytest.raises(UnreadableFile, match=says):
+        run(home, "sage", seekers=file)
+
+
+def test_what_is_lacking_is_said_before_anything_is_asked(home: Path, host: JudgeHost):
+    with pytest.raises(UnknownName, match="setting of SAGE"):
+        run(home, "sage", setting="fifty")
+    settings = load(home)
+    for suites, more, says in (
+        (("sage",), {}, "needs profiles of seekers"),
+        (("sage", "automatic"), {"seekers": SEEKERS, "seeker": "seeker"}, "is run by itself"),
+        (("esc_eval",), {"seekers": SEEKERS, "seeker": "seeker", "judges": ("judge",)}, "esc_eval needs judge2"),
+    ):
+        with pytest.raises(RequestError, match=says):
+            evaluate(home, settings, "tested", EvaluationOptions(suites=suites, budget=Decimal(1), **more))  # type: ignore[arg-type]
+    assert host.asked == []
+
+
+def test_settings_and_suites_are_kept_under_one_name_and_stand_in_tables_apart(home: Path, tmp_path: Path):
+    common: dict[str, Any] = {"seekers": SEEKERS, "seeker": "seeker", "budget": Decimal(50)}
+    for more in ({"suites": ("sage",)}, {"suites": ("sage",), "setting": "compeer"}):
+        evaluate(home, load(home), "tested", EvaluationOptions(**common, **more))  # type: ignore[arg-type]
+    judges = {"suites": ("esc_eval",), "judges": ("judge", "second")}
+    evaluate(home, load(home), "tested", EvaluationOptions(**common, **judges))  # type: ignore[arg-type]
+    rows = Store(home / "data").read("evaluations", partition="tested").collect()
+    assert set(rows.select("suite", "mode").rows()) == {
+        ("sage", "published"),
+        ("sage", "compeer"),
+        ("esc_eval", "five rounds"),
+    }
+    page = write_report(home, ["tested"], tmp_path)[0].read_text(encoding="utf-8")
+    assert page.count("## SAGE, published") == 2, "whole, and by type"
+    assert "## SAGE, compeer" in page
+
+
+def test_anybody_runs_a_task_as_inspect_eval_and_our_profiles_are_its_models(home: Path, tmp_path: Path):
+    command = [str(Path(sys.executable).with_name("inspect")), "eval", "pipelines/evaluate/tasks/esc_eval.py"]
+    command += ["--model", "gongqing/tested", "-M", "budget=5", "--log-dir", str(tmp_path / "logs"), "--limit", "2"]
+    command += [
+        f"--model-role={role}={{model: gongqing/{alias}, model_args: {{budget: 5}}}}" for role, alias in ROLES.items()
+    ]
+    command += ["-T", f"profiles={SEEKERS}", "--display", "none", "--log-format", "json"]
+    environment = {**os.environ, "GONGQING_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr + ran.stdout
+    [path] = (tmp_path / "logs").glob("*.json")
+    log = json.loads(path.read_text(encoding="utf-8"))
+    assert log["status"] == "success"
+    assert log["results"]["scores"][0]["metrics"]["mean"]["value"] == 2.5
