@@ -120,6 +120,19 @@ def people(as_json: AsJson = False) -> None:
 
 
 @evaluate_app.command()
+def data(
+    release: Annotated[str | None, typer.Argument(help="Which release (default: the current one).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The data of a release: variety, balance, likeness across splits, copies, machine-made words, personal data."""
+    from pipelines.operations.evaluate.evaluating import evaluate_data
+
+    with terminal.working("reading the release"):
+        version = evaluate_data(home(), release)
+    _show(version, as_json)
+
+
+@evaluate_app.command()
 def report(
     names: Annotated[list[str] | None, typer.Argument(help="Which evaluations (default: all).")] = None,
     folder: Annotated[Path, typer.Option("--to", help="Where evaluation.md and evaluation.html are written.")] = Path(),

@@ -11,6 +11,7 @@ from pipelines.core.home import Home
 from pipelines.errors import RequestError
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
+from pipelines.operations.evaluate.report import data_table
 from pipelines.operations.paper_tables import paper_tables
 from pipelines.release.assemble import assemble, require_request
 from pipelines.release.checks.released import finding
@@ -91,6 +92,8 @@ def export(home: Path, name: str | None, target: Path, repo: str = "") -> Releas
         # Of a release from elsewhere the tables behind it are not here.
         ours = not is_public(release, releases.folder(release.name)) and "unique_posts" in release.pins
         tables = list(paper_tables(store, pins=release.pins).values()) if ours else []
+        measured = data_table(store, release.name, release.content)
+        tables += [] if measured is None else [measured]
         return export_folder(releases, release.name, store, target, tables, repo)
 
 

@@ -1,4 +1,4 @@
-"""A dialogue benchmark that is killed at many moments: what was answered is paid for once, and the score is the same."""
+"""A dialogue benchmark that is killed at many moments: what was answered is paid for once, its score is the same."""
 
 import json
 import os

@@ -18,6 +18,7 @@ from pipelines.core.home import Home
 from pipelines.errors import NoVersion, RequestError, UnknownName
 from pipelines.evaluate.answering import SETS, answer_rows, ask_model, baseline_rows, draw_prompts, read_answers
 from pipelines.evaluate.benchmarks import ROLES, Benchmark, benchmark_rows, run_benchmark
+from pipelines.evaluate.data import evaluate_sets
 from pipelines.evaluate.judge_figures import bias_figures, judge_figures
 from pipelines.evaluate.judges import SAMPLES, judge_answers, require_judges
 from pipelines.evaluate.label_judging import reward_model_rows
@@ -27,6 +28,7 @@ from pipelines.llm.factory import open_client
 from pipelines.llm.interface import LLMClient
 from pipelines.llm.profiles import profile, profiles
 from pipelines.llm.progress import Progress
+from pipelines.operations.evaluate.kept import ANSWERS, FIGURES, keep, last_note
 from pipelines.operations.evaluate.targets import Target, open_target
 from pipelines.operations.release import chosen
 from pipelines.settings import Llm, Settings
@@ -36,13 +38,11 @@ from pipelines.train.processes import no_erasure
 from pipelines.train.recipe import load_recipe
 from pipelines.train.runs import list_runs, read_note
 from pipelines.trainsets.labelled import Labelled, labelled
-from schemas.evaluations import Evaluations
 from schemas.personas import RewrittenRounds
 
 Suite = Literal["automatic", "judge", "reward_model", "sage", "esc_eval"]
 SUITES: tuple[Suite, ...] = get_args(Suite)
 _OF_ANSWERS = ("automatic", "judge")  # suites over answers to held-out prompts
-ANSWERS, FIGURES = "model_answers", "evaluations"
 PEOPLE = "people"  # the evaluation with the figures of people's rankings
 
 
@@ -136,7 +136,7 @@ def rejudge(
     """
     store = Store(Home(home).data)
     known = name in store.partitions(FIGURES)
-    before = _last_note(store, name).get("judge", {}).get("judges", []) if known else []
+    before = last_note(store, name).get("judge", {}).get("judges", []) if known else []
     options = replace(options, judges=tuple(dict.fromkeys((*before, *options.judges))))
     _require(settings.llm, options)
     with no_erasure(home):
@@ -182,6 +182,23 @@ def evaluate_people(home: Path, *, seed: int = 0) -> Version:
     return keep(home, PEOPLE, None, rows, {"target": "rankings"})
 
 
+def evaluate_data(home: Path, name: str | None, *, seed: int = 0) -> Version:
+    """The figures of the data of a release, or of the current one, as the evaluation `data-NAME`. Raises UnknownName,
+    and DamagedRelease where a file of it is missing or another.
+    """
+    releases = Releases(home)
+    name = chosen(releases, name)
+    release = releases.read(name)
+    with no_erasure(home):
+        rows = evaluate_sets({one: releases.frame(name, one).collect() for one in release.configs}, seed=seed)
+        for one in release.agreement:
+            about = {"suite": "data", "model": f"labels of people, {one.kind}", "judge": "", "mode": one.question}
+            value, low, high = one.figures.get("alpha") or (None, None, None)
+            figures = {"n": one.items, "value": value, "low": low, "high": high}
+            rows.append(about | {"metric": "alpha", "subset": "all"} | figures)
+        return keep(home, f"data-{name}", None, rows, {"release": name, "content": release.content})
+
+
 def default_prompts(home: Path, target: str) -> str:
     """The prompt set whose form the model of a run has learnt; that of E for whatever is no run."""
     runs = {run.name: run for run in list_runs(home)}
@@ -210,28 +227,6 @@ def stored_answers(store: Store, name: str, step: int | None = None) -> pl.DataF
         known = [*store.partitions(ANSWERS), *store.partitions("rollouts")]
         raise UnknownName("evaluation or run with rollouts", name, known)
     return rollout_answers(store, name, step)
-
-
-def keep(
-    home: Path, name: str, answers: pl.DataFrame | None, rows: Sequence[Mapping[str, Any]], note: Mapping[str, Any]
-) -> Version:
-    """Writes the figures of some suites into an evaluation; those of its other suites stay. The answers are written
-    first, for figures of answers that are not there would tell nothing.
-    """
-    store = Store(Home(home).data)
-    if answers is not None:
-        store.write(ANSWERS, answers, partition=name, note=dict(note))
-    made = pl.DataFrame(list(rows), schema=Evaluations.polars_schema())
-    notes = {suite: dict(note) for suite in sorted(set(made["suite"]))}
-    if name in store.partitions(FIGURES):
-        settings = made.filter(pl.col("suite").is_in(list(ROLES)))["mode"].to_list()  # of a benchmark others stay
-        other = ~pl.col("suite").is_in(list(notes)) | (
-            pl.col("suite").is_in(list(ROLES)) & ~pl.col("mode").is_in(settings)
-        )
-        made = pl.concat([store.read(FIGURES, partition=name).filter(other).collect(), made])
-        notes = _last_note(store, name) | notes
-    frame = Evaluations.validate(made.sort(Evaluations.primary_key()))
-    return store.write(FIGURES, frame, partition=name, note=notes)
 
 
 def rollout_answers(store: Store, run: str, step: int | None) -> pl.DataFrame:
@@ -305,12 +300,6 @@ def _note(target: str, options: EvaluationOptions) -> dict[str, Any]:
     """What an evaluation remembers of how it was made."""
     made = {key: value for key, value in asdict(options).items() if key not in ("release", "budget", "suites")}
     return {"target": target} | {key: str(value) if isinstance(value, Path) else value for key, value in made.items()}
-
-
-def _last_note(store: Store, name: str) -> dict[str, Any]:
-    """By suite."""
-    note: dict[str, Any] = store.version(FIGURES, partition=name).manifest.runs[-1].note
-    return note
 
 
 def _figures(

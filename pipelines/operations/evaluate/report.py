@@ -17,8 +17,9 @@ from pipelines.core.plotting import png
 from pipelines.errors import NoVersion, UnknownName
 from pipelines.evaluate.benchmarks import ROLES
 from pipelines.evaluate.judge_figures import is_biased
-from pipelines.operations.evaluate.evaluating import FIGURES
+from pipelines.operations.evaluate.kept import FIGURES, last_note
 from pipelines.operations.evaluate.papers import E_AUTOMATIC, E_RANKED, M_RANKED, Figures
+from pipelines.release.publish.card import PaperTable
 from pipelines.store.store import Store
 from schemas.labels import OMEGA
 
@@ -64,7 +65,15 @@ SUITES: dict[str, Suite] = {
     ),
     "sage": Suite("SAGE", {}, ("10 rounds as published, and 20 as C: two settings, never in one table.",)),
     "esc_eval": Suite("ESC-Eval", {}, ("Seven dimensions from 0 to 4, the mean of two judges.",)),
-    "data": Suite("Data of a release"),
+    "data": Suite(
+        "Data of a release",
+        {},
+        (
+            "Near: Jaccard of 5-grams. copies_a_reference: what a model wrote shares 20 characters in a row with a "
+            "human answer; of a chain what stands before its answer, which is the human one.",
+            "personal_data is what the wide finder reports: an upper bound, for it reports rather too much.",
+        ),
+    ),
 }
 
 
@@ -126,7 +135,7 @@ def _tables(store: Store, names: Sequence[str]) -> Iterator[Table]:
             parts += [(f"{setting}, by type of seeker", types.filter(mode=setting)) for setting in settings]
         for setting, part in parts:
             if not part.is_empty():
-                yield _table(shown, part, setting)
+                yield _table_of_data(part) if suite == "data" else _table(shown, part, setting)
 
 
 def _table(suite: Suite, rows: pl.DataFrame, setting: str | None) -> Table:
@@ -162,6 +171,31 @@ def _table(suite: Suite, rows: pl.DataFrame, setting: str | None) -> Table:
     return Table(title, ["model", *(["judge"] if judged else []), *heads], cells, list(suite.notes), pictures)
 
 
+def _table_of_data(rows: pl.DataFrame) -> Table:
+    """Figures down and sets across, for sets have not the same ones."""
+    sets = list(dict.fromkeys(rows.select("evaluation", "model").rows()))
+    several = rows["evaluation"].n_unique() > 1
+    cells: dict[str, dict[tuple[str, str], str]] = {}
+    for row in rows.sort("metric", "mode").iter_rows(named=True):
+        head = _head(row["metric"], row["mode"], row["subset"])
+        cells.setdefault(head, {})[row["evaluation"], row["model"]] = _cell(row)
+    names = [f"{model} ({evaluation})" if several else model for evaluation, model in sets]
+    lines = [[head, *(found.get(one, "") for one in sets)] for head, found in cells.items()]
+    return Table(SUITES["data"].title, ["figure", *names], lines, list(SUITES["data"].notes), [])
+
+
+def data_table(store: Store, release: str, content: str) -> PaperTable | None:
+    """The figures of a release's data for its card; None where they were not measured, or of another content."""
+    name = f"data-{release}"
+    if name not in store.partitions(FIGURES):
+        return None
+    if last_note(store, name)["data"]["content"] != content:
+        return None
+    rows = store.read(FIGURES, partition=name).with_columns(evaluation=pl.lit(name)).collect()
+    table = _table_of_data(rows)
+    return PaperTable(table.title, tuple(table.columns), [tuple(row) for row in table.rows], set(), table.notes)
+
+
 def _head(metric: str, mode: str, subset: str) -> str:
     return " ".join(filter(None, (metric, mode, "" if subset == "all" else subset)))
 
@@ -190,7 +224,7 @@ def _cell(row: Row | None) -> str:
 
 def _made_of(store: Store, name: str) -> list[tuple[str, str]]:
     """What the note of an evaluation says."""
-    notes = store.version(FIGURES, partition=name).manifest.runs[-1].note
+    notes = last_note(store, name)
     shown = {
         suite: ", ".join(f"{key} {value}" for key, value in note.items() if value not in (None, "", [], (), {}))
         for suite, note in notes.items()

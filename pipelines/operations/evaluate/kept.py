@@ -1,0 +1,42 @@
+"""What is kept of an evaluation: its answers in `model_answers`, its figures in `evaluations`, a partition each."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from pipelines.core.home import Home
+from pipelines.evaluate.benchmarks import ROLES
+from pipelines.store.store import Store, Version
+from schemas.evaluations import Evaluations
+
+ANSWERS, FIGURES = "model_answers", "evaluations"
+
+
+def keep(
+    home: Path, name: str, answers: pl.DataFrame | None, rows: Sequence[Mapping[str, Any]], note: Mapping[str, Any]
+) -> Version:
+    """Writes the figures of some suites into an evaluation; those of its other suites stay. The answers are written
+    first, for figures of answers that are not there would tell nothing.
+    """
+    store = Store(Home(home).data)
+    if answers is not None:
+        store.write(ANSWERS, answers, partition=name, note=dict(note))
+    made = pl.DataFrame(list(rows), schema=Evaluations.polars_schema())
+    notes = {suite: dict(note) for suite in sorted(set(made["suite"]))}
+    if name in store.partitions(FIGURES):
+        settings = made.filter(pl.col("suite").is_in(list(ROLES)))["mode"].to_list()  # of a benchmark others stay
+        other = ~pl.col("suite").is_in(list(notes)) | (
+            pl.col("suite").is_in(list(ROLES)) & ~pl.col("mode").is_in(settings)
+        )
+        made = pl.concat([store.read(FIGURES, partition=name).filter(other).collect(), made])
+        notes = last_note(store, name) | notes
+    frame = Evaluations.validate(made.sort(Evaluations.primary_key()))
+    return store.write(FIGURES, frame, partition=name, note=notes)
+
+
+def last_note(store: Store, name: str) -> dict[str, Any]:
+    """How the figures of an evaluation were made, by suite."""
+    note: dict[str, Any] = store.version(FIGURES, partition=name).manifest.runs[-1].note
+    return note
