@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 
 from pipelines.core.modes import keep_private
-from pipelines.defs import assets, crawl, releases, reviews, schedules, training
+from pipelines.defs import assets, crawl, evaluations, releases, reviews, schedules, training
 from pipelines.defs.resources import clients_resource, home_resource
 
 
@@ -14,9 +14,12 @@ def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definiti
     """All definitions, with some resources replaced."""
     pipes = dg.PipesSubprocessClient()
     return dg.Definitions(
-        assets=[*assets.imports, *crawl.crawls, *assets.stages, *releases.assets, *training.trainings],
+        assets=[
+            *(*assets.imports, *crawl.crawls, *assets.stages, *releases.assets, *training.trainings),
+            *evaluations.assets,
+        ],
         asset_checks=assets.checks,
-        jobs=[*schedules.jobs, *releases.jobs, *training.training_jobs],
+        jobs=[*schedules.jobs, *releases.jobs, *training.training_jobs, *evaluations.jobs],
         schedules=schedules.schedules,
         sensors=reviews.sensors,
         resources={"home": home_resource, "clients": clients_resource, "pipes": pipes, **(resources or {})},

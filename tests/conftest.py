@@ -18,6 +18,7 @@ from pipelines.core.stage import Stage
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
+from pipelines.operations.release import release
 from pipelines.settings import ROOT, Settings
 from pipelines.store import Store
 
@@ -94,6 +95,15 @@ def labelled_store(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) 
     named = {"rewrite", "prompts", "training", "coe_chains"}
     _make(store, (stage for stage in STAGES if named & {stage.group, stage.name}), LABELLED)
     return store
+
+
+@pytest.fixture(scope="session")
+def released_home(labelled_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The labelled store with a release of it, `v1`. Read only."""
+    home = tmp_path_factory.mktemp("released") / "home"
+    shutil.copytree(labelled_store.storage.root, home / "data")
+    release(home, "v1", allow=["not_from_a_model"], settings=LABELLED)
+    return home
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

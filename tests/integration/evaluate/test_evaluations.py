@@ -11,14 +11,12 @@ import polars as pl
 import pytest
 from judge_host import JudgeHost, verdict
 from judge_process import profiles
-from labels_made import LABELLED
 from typer.testing import CliRunner
 
 from pipelines.cli import app
 from pipelines.errors import GongqingError, NoVersion, RequestError, UnknownName, UnreadableFile
 from pipelines.operations.evaluate.evaluating import EvaluationOptions, evaluate, evaluate_people, rejudge
 from pipelines.operations.evaluate.report import write_report
-from pipelines.operations.release import release
 from pipelines.settings import load
 from pipelines.store import Store
 
@@ -46,14 +44,6 @@ def replied(payload: dict[str, Any]) -> str:
     points = min(5, 1 + len(asked["answer"]) // 40)
     respects = dict.fromkeys(("fluency_comfort", "empathic_understanding", "support_encouragement"), points)
     return json.dumps({"why": "看长短。", **respects}, ensure_ascii=False)
-
-
-@pytest.fixture(scope="module")
-def released_home(labelled_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("evaluated") / "home"
-    shutil.copytree(labelled_store.storage.root, home / "data")
-    release(home, "v1", allow=["not_from_a_model"], settings=LABELLED)
-    return home
 
 
 @pytest.fixture
