@@ -119,7 +119,7 @@ benchmarks/peers/.venv-%/.installed: benchmarks/peers/%.txt | $(STAMP)
 
 pins:  ## resolve the requirements anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header --upgrade \
-		-c requirements/constraints.txt pyproject.toml -o requirements/base.txt
+		-c requirements/constraints.in pyproject.toml -o requirements/base.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header --extra dev \
 		-c requirements/base.txt pyproject.toml -o requirements/dev.txt
 	@for name in train train-gpu; do \
