@@ -60,6 +60,8 @@ DESIGNED = {
     "rm_triplets": "query positive negative kind split variant",
     "calibrations": "stage kind gold posts labelled found right missed precision recall kappa readers code",
     "rollouts": "step prompt output rewards judge",
+    "model_answers": "row_id model output answer references",
+    "evaluations": "metric value mode model",
     "dropped": "row_id stage reason detail",
 }
 NESTED = {
