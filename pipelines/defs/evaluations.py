@@ -131,7 +131,7 @@ def _described(home: HomeResource, version: Version) -> dict[str, Any]:
 assets = [*map(_of_models, SUITES), of_people, of_data]
 jobs = [
     dg.define_asset_job(
-        asset.key.to_user_string(),
+        asset.key.to_user_string().replace("evaluate_", "evaluation_"),
         selection=dg.AssetSelection.assets(asset.key),
         description=f"{_ABOUT[asset.key.to_user_string().removeprefix('evaluate_')]} (docs/evaluating.md).",
     )
