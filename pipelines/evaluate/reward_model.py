@@ -1,17 +1,17 @@
-"""How well a reward model judges: C's Table 1 and consistency, E's encoder by kind of negative, and length alone.
+"""How well a reward model judges: C's Table 1, E's encoder by kind of negative, and length alone.
 
 Labels are rows of `cer_labels`; verdicts have the same columns, null where a model's words could not be read. Such a
 verdict is wrong, whatever was right: a model gains nothing by what nobody can read. Intervals are by dialogue, or by
 question: all that was labelled of one is drawn together.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pipelines.core.estimates import DRAWS, Estimate, Floats, bootstrap, weighted_auc, wilson
+from pipelines.core.estimates import DRAWS, Estimate, Floats, bootstrap, weighted_auc
 from schemas.labels import PREFERENCES
 
 STEPS = ("step1", "step2", "step3")
@@ -85,14 +85,6 @@ def score_lengths(labels: pl.DataFrame, lengths: pl.DataFrame, *, draws: int = D
         estimate = _estimate_auc(right, wrong, "dialogue_id", draws, seed)
         lines.append((question, "auc_of_length", len(rows), 0, *estimate))
     return pl.DataFrame(lines, schema=FIGURES, orient="row")
-
-
-def inconsistency(follows: Sequence[bool | None]) -> Estimate | None:
-    """C "Consistency Study": how often a response does not follow from its own step 3, over outputs that a judge could
-    tell of (null: it could not). Outputs are of prompts apart, so the interval is Wilson's.
-    """
-    told = [one for one in follows if one is not None]
-    return wilson(told.count(False), len(told))
 
 
 def score_encoder(scores: pl.DataFrame, *, draws: int = DRAWS, seed: int = 0) -> pl.DataFrame:

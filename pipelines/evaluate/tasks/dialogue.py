@@ -104,6 +104,11 @@ async def reply_of(model: Model, turns: Turns, form: str, draw: int) -> str:
     return output.strip() if form == "plain" else answer_of(output, CER_TAGS) or ""
 
 
+def as_text(turns: Turns) -> str:
+    """A dialogue as inspect's viewer shows it."""
+    return "\n".join(f"{turn['role']}: {turn['text']}" for turn in turns)
+
+
 def _question(name: str, inputs: dict[str, Any]) -> list[ChatMessage]:
     system = prompt(name, __file__).text
     return [ChatMessageSystem(content=system), ChatMessageUser(content=json.dumps(inputs, ensure_ascii=False))]

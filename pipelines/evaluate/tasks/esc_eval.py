@@ -14,7 +14,7 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from pydantic import Field
 
-from pipelines.evaluate.tasks.dialogue import ask_record, ask_words, card_of, read_seekers, reply_of
+from pipelines.evaluate.tasks.dialogue import as_text, ask_record, ask_words, card_of, read_seekers, reply_of
 from pipelines.llm.replies import Reason, Verdict
 
 ROUNDS = 5
@@ -50,13 +50,13 @@ def talk(form: str) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001 - as inspect calls it
         seeker, tested = get_model(role="seeker"), get_model()
-        said: list[dict[str, str]] = []
+        turns: list[dict[str, str]] = []
         for _ in range(ROUNDS):
-            inputs = {"seeker": card_of(state.metadata), "dialogue": said}
-            said.append({"role": "seeker", "text": await ask_words(seeker, "seeker_speaks", inputs, state.epoch)})
-            said.append({"role": "supporter", "text": await reply_of(tested, said, form, state.epoch)})
-        state.metadata["said"] = said
-        state.output.completion = "\n".join(f"{turn['role']}: {turn['text']}" for turn in said)
+            inputs = {"seeker": card_of(state.metadata), "dialogue": turns}
+            turns.append({"role": "seeker", "text": await ask_words(seeker, "seeker_speaks", inputs, state.epoch)})
+            turns.append({"role": "supporter", "text": await reply_of(tested, turns, form, state.epoch)})
+        state.metadata["dialogue"] = turns
+        state.output.completion = as_text(turns)
         return state
 
     return solve
@@ -67,7 +67,7 @@ def dimensions() -> Scorer:
     """Each dimension in the mean of both judges; what each of them says is kept."""
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 - as inspect calls it
-        inputs = {"dialogue": state.metadata["said"]}
+        inputs = {"dialogue": state.metadata["dialogue"]}
         given = {
             role: await ask_record(get_model(role=role), "esc_judge", inputs, Dimensions, state.epoch)
             for role in JUDGES

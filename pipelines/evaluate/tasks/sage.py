@@ -15,7 +15,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from pipelines.errors import UnknownName
 from pipelines.evaluate.emotions import START, Feeling, end_of, moved
-from pipelines.evaluate.tasks.dialogue import Turns, ask_record, ask_words, card_of, read_seekers, reply_of
+from pipelines.evaluate.tasks.dialogue import as_text, ask_record, ask_words, card_of, read_seekers, reply_of
 
 Setting = Literal["published", "compeer"]
 TURNS: dict[str, int] = {"published": 10, "compeer": 20}
@@ -37,21 +37,21 @@ def talk(turns: int, form: str) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001 - as inspect calls it
         seeker, tested = get_model(role="seeker"), get_model()
-        card, said = card_of(state.metadata), list[dict[str, str]]()
+        card, spoken = card_of(state.metadata), list[dict[str, str]]()
         emotions = [START]
         while True:
-            inputs = {"seeker": card, "dialogue": said, "emotion": emotions[-1]}
-            said.append({"role": "seeker", "text": await ask_words(seeker, "seeker_speaks", inputs, state.epoch)})
-            said.append({"role": "supporter", "text": await reply_of(tested, said, form, state.epoch)})
+            inputs = {"seeker": card, "dialogue": spoken, "emotion": emotions[-1]}
+            spoken.append({"role": "seeker", "text": await ask_words(seeker, "seeker_speaks", inputs, state.epoch)})
+            spoken.append({"role": "supporter", "text": await reply_of(tested, spoken, form, state.epoch)})
             if len(emotions) == turns:
                 break
-            inputs = {"seeker": card, "dialogue": said, "emotion": emotions[-1]}
+            inputs = {"seeker": card, "dialogue": spoken, "emotion": emotions[-1]}
             feeling = await ask_record(seeker, "seeker_feels", inputs, Feeling, state.epoch)
             emotions.append(moved(emotions[-1], feeling.change))
             if end_of(emotions[-1]) is not None:
                 break
-        state.metadata |= {"said": said, "emotions": emotions}
-        state.output.completion = _written(said)
+        state.metadata |= {"dialogue": spoken, "emotions": emotions}
+        state.output.completion = as_text(spoken)
         return state
 
     return solve
@@ -69,7 +69,3 @@ def emotion() -> Scorer:
         return Score(value=value, answer=state.output.completion, metadata=kept)
 
     return score
-
-
-def _written(said: Turns) -> str:
-    return "\n".join(f"{turn['role']}: {turn['text']}" for turn in said)

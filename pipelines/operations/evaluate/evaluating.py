@@ -25,7 +25,7 @@ from pipelines.evaluate.label_judging import reward_model_rows
 from pipelines.evaluate.metrics import Answer, score_answers
 from pipelines.evaluate.ranking import compare_models, rank_models
 from pipelines.llm.factory import open_client
-from pipelines.llm.interface import LLMClient
+from pipelines.llm.interface import JUDGES, LLMClient, require_provider
 from pipelines.llm.profiles import profile, profiles
 from pipelines.llm.progress import Progress
 from pipelines.operations.evaluate.kept import ANSWERS, FIGURES, keep, last_note
@@ -136,12 +136,15 @@ def rejudge(
     """
     store = Store(Home(home).data)
     known = name in store.partitions(FIGURES)
-    before = last_note(store, name).get("judge", {}).get("judges", []) if known else []
+    notes = last_note(store, name) if known else {}
+    before = notes.get("judge", {}).get("judges", [])
     options = replace(options, judges=tuple(dict.fromkeys((*before, *options.judges))))
     _require(settings.llm, options)
+    target = next((str(note["target"]) for note in notes.values()), name)
+    alias = target if target in profiles(settings.llm.profiles) else None  # whose model may judge itself
     with no_erasure(home):
         answers = stored_answers(store, name, step)
-        own = Target(name, settings.llm)
+        own = Target(target, settings.llm, alias)
         with open_client(
             home,
             settings.llm,
@@ -151,7 +154,7 @@ def rejudge(
             progress=progress,
         ) as client:
             rows = _judge_rows(client, own, answers, options)
-        return keep(home, name, answers, rows, _note(name, options) | {"step": step})
+        return keep(home, name, answers, rows, _note(target, options) | {"step": step})
 
 
 def evaluate_people(home: Path, *, seed: int = 0) -> Version:
@@ -250,6 +253,7 @@ def rollout_answers(store: Store, run: str, step: int | None) -> pl.DataFrame:
 
 
 def _require(llm: Llm, options: EvaluationOptions) -> None:
+    require_provider(options.provider, JUDGES)  # nobody has written what a model will answer
     for suite in options.suites:
         if suite not in SUITES:
             raise UnknownName("suite", suite, SUITES)
@@ -323,7 +327,7 @@ def _automatic_rows(answers: pl.DataFrame, options: EvaluationOptions) -> list[d
         texts = of_model.select("row_id", "answer", "references").iter_rows()
         table = score_answers([Answer(row_id, text or "", references) for row_id, text, references in texts])
         about = {"suite": "automatic", "model": model, "judge": "", "subset": "all"}
-        rows += [about | row | {"n": row.pop("n_answers")} for row in table.to_dicts()]
+        rows += [about | row for row in table.rename({"n_answers": "n"}).to_dicts()]
         if not of_model["baseline"].any():
             form = np.array([float(holds(output)) for output in of_model["output"]])
             estimate = estimate_mean(form, of_model["row_id"])

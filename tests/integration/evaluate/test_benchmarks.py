@@ -81,7 +81,7 @@ def test_as_c_has_it_sage_goes_on_to_twenty_turns(home: Path):
 
 def test_esc_eval_is_five_rounds_and_the_mean_of_two_judges(home: Path, host: JudgeHost):
     log = run(home, "esc_eval")
-    assert {len(sample.metadata["said"]) for sample in log.samples} == {10}
+    assert {len(sample.metadata["dialogue"]) for sample in log.samples} == {10}
     kept = figures(benchmark_rows(log, "esc_eval", "tested", ROLES, "five rounds"))
     assert {kept[name, "all"] for name in DIMENSIONS} == {2.5}
     of_judges = [payload["model"] for payload in host.asked if "七个方面" in payload["messages"][0]["content"]]

@@ -1,5 +1,6 @@
 """People's rankings and comparisons, and tables of them that no rankings give."""
 
+from collections.abc import Mapping
 from itertools import permutations
 
 import numpy as np
@@ -10,29 +11,16 @@ from hypothesis import strategies as st
 
 from pipelines.errors import ImpossibleTable, RequestError
 from pipelines.evaluate.ranking import Standing, compare_models, contradictions, rank_models, refuse_impossible
+from pipelines.operations.evaluate.papers import E_RANKED, M_RANKED, Figures
 
-M_TABLE_3 = [
-    Standing("Qwen3-8B-nothink", 0.0857, 0.5571, 2.36),
-    Standing("Qwen3-8B-think", 0.2029, 0.5372, 2.26),
-    Standing("MindChat", 0.7114, 0.8060, 1.38),
-]
+
+def standings(figures: Mapping[str, Figures], table: str = "") -> list[Standing]:
+    return [Standing(name.partition(": ")[2], *row.values()) for name, row in figures.items() if name.startswith(table)]
+
+
+M_TABLE_3 = standings(M_RANKED)
 # E Table 2. Shares are printed as 44.30, but all end in 0.
-E_EMPATHY_QA = [
-    Standing("Empathy-R1", 0.443, 0.563, 2.600),
-    Standing("Qwen3-8B-NT", 0.163, 0.394, 3.114),
-    Standing("Qwen3-8B-T", 0.114, 0.340, 3.257),
-    Standing("CBT-LLM", 0.109, 0.306, 3.411),
-    Standing("EmoLLM", 0.026, 0.072, 5.457),
-    Standing("Deepseek-R1", 0.146, 0.326, 3.160),
-]
-E_PSYQA = [
-    Standing("Empathy-R1", 0.375, 0.556, 2.616),
-    Standing("Qwen3-8B-NT", 0.103, 0.376, 3.333),
-    Standing("Qwen3-8B-T", 0.095, 0.250, 3.296),
-    Standing("CBT-LLM", 0.123, 0.292, 3.298),
-    Standing("EmoLLM", 0.023, 0.032, 5.614),
-    Standing("Deepseek-R1", 0.280, 0.494, 2.837),
-]
+E_EMPATHY_QA, E_PSYQA = standings(E_RANKED, "E, Empathy-QA"), standings(E_RANKED, "E, PsyQA")
 
 
 def rows(kind: str, rated: list[tuple[str, dict[str, int]]]) -> pl.DataFrame:

@@ -7,11 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, recall_score, roc_auc_score
 
-from pipelines.core.estimates import wilson
 from pipelines.evaluate.reward_model import (
     SAME_TOPIC,
     STEPS,
-    inconsistency,
     score_encoder,
     score_lengths,
     score_verdicts,
@@ -136,12 +134,6 @@ def test_a_planted_bias_for_what_is_long_shows():
     )
     [row] = score_lengths(labels, shuffled).filter(question="response").rows(named=True)
     assert row["low"] < 0.5 < row["high"]
-
-
-def test_how_often_a_response_does_not_follow_from_its_steps():
-    told = [True] * 90 + [False] * 10
-    assert inconsistency([*told, None, None]) == wilson(10, 100)
-    assert inconsistency([None]) is None
 
 
 def test_an_encoder_is_measured_by_kind_of_negative_and_among_the_same_topic():
