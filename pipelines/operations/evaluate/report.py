@@ -164,7 +164,7 @@ def _table(suite: Suite, rows: pl.DataFrame, setting: str | None) -> Table:
             for row in [found.get(figure)]
             if row is not None and row["low"] is not None
         ]
-        if points:
+        if any(row["low"] < row["high"] for _, row in points):
             picture, _ = png(partial(_draw, title=head, points=points), (5.6, 0.9 + 0.28 * len(points)), dpi=80)
             pictures.append((head, base64.b64encode(picture).decode()))
     title = suite.title if setting is None else f"{suite.title}, {setting}"
