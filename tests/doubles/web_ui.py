@@ -1,5 +1,6 @@
 """`gongqing ui` as a process of its own, and a real browser to look at it with."""
 
+import itertools
 import os
 import re
 import shutil
@@ -38,10 +39,24 @@ class WebUi(NamedTuple):
         return self.address.partition("token=")[2]
 
 
+_SPAN = 10  # a server of several projects takes the ports that follow, one a project
+_FIRST = 20_000 + 1000 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 12)  # each worker has its own
+_begins = itertools.cycle(range(_FIRST, _FIRST + 1000, _SPAN))
+
+
 def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    """A port that is free, as are the nine behind it, and that nobody gets who asks the system for any: it gives those
+    from 32768 on, to every connection too, so that one of them could be taken before the server is there.
+    """
+    return next(port for port in _begins if all(_free(each) for each in range(port, port + _SPAN)))
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe, suppress(OSError):
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", port))
+        return True
+    return False
 
 
 def environment_of(home: Path) -> dict[str, str]:
