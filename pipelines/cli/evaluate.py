@@ -90,6 +90,7 @@ def rejudge(
     name: Annotated[str, typer.Argument(help="An evaluation, or a run of training with rollouts.")],
     judges: Judges = None,
     samples: Samples = 5,
+    suite: Annotated[str, typer.Option(help="judge, or esc_eval: the dialogues of its last log.")] = "judge",
     step: Annotated[int | None, typer.Option(help="Of a run: which step (default: its last).")] = None,
     provider: Provider = "openai",
     budget: Budget = None,
@@ -97,10 +98,10 @@ def rejudge(
 ) -> None:
     """Ask judges about answers that are there, without paying for the answers again."""
     from pipelines.operations.evaluate.evaluating import EvaluationOptions
-    from pipelines.operations.evaluate.evaluating import rejudge as judge_again
+    from pipelines.operations.evaluate.rejudging import rejudge as judge_again
 
     options = EvaluationOptions(
-        suites=("judge",),
+        suites=(suite,),
         judges=tuple(judges or ()),
         samples=samples,
         provider=provider,

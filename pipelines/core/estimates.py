@@ -1,6 +1,6 @@
 """Figures with their intervals: of a share, of whatever is summed over items; and the area under a curve."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -90,17 +90,16 @@ def ratios(numerators: Floats, denominators: Floats) -> Callable[[Floats], Float
     return figures
 
 
-def estimate_mean(values: Floats, items: Iterable[Hashable], *, draws: int = DRAWS, seed: int = 0) -> Estimate:
+def estimate_mean(values: Floats, items: Iterable[object], *, draws: int = DRAWS, seed: int = 0) -> Estimate:
     """The mean of values, some of which are of one item (`items`, one a value) and are drawn together. NaN is left out;
-    a mean of nothing is undefined.
+    a mean of nothing is undefined. The order in which they stand says nothing.
     """
-    number: dict[Hashable, int] = {}
-    of_item = np.array([number.setdefault(item, len(number)) for item in items], np.int64)
+    known, of_item = np.unique(np.array(list(items)), return_inverse=True)
     defined = np.isfinite(values)
-    sums, counts = np.zeros((2, len(number), 1))
+    sums, counts = np.zeros((2, len(known), 1))
     np.add.at(sums[:, 0], of_item, np.where(defined, values, 0.0))
     np.add.at(counts[:, 0], of_item, defined.astype(np.float64))
-    [estimate] = bootstrap(ratios(sums, counts), len(number), draws=draws, seed=seed)
+    [estimate] = bootstrap(ratios(sums, counts), len(known), draws=draws, seed=seed)
     return estimate
 
 

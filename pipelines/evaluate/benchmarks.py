@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 Benchmark = Literal["sage", "esc_eval"]
 # The roles that each needs besides the model that is evaluated.
-ROLES: dict[Benchmark, tuple[str, ...]] = {"sage": ("seeker",), "esc_eval": ("seeker", "judge1", "judge2")}
+JUDGES = ("judge1", "judge2")  # of ESC-Eval
+ROLES: dict[Benchmark, tuple[str, ...]] = {"sage": ("seeker",), "esc_eval": ("seeker", *JUDGES)}
+LOG = ".json"
 WORST = "worst decile"
 _DECILE = 0.1
 Row = dict[str, Any]
@@ -34,7 +36,7 @@ def run_benchmark(
     provider: str,
     tested: str,
     roles: Mapping[str, str],
-    seekers: Path,
+    source: Path,
     logs: Path,
     *,
     setting: str = "published",
@@ -42,39 +44,49 @@ def run_benchmark(
     budget: Decimal | None = None,
     budget_of: str = "benchmark",
 ) -> "EvalLog":
-    """Runs a benchmark over a file of seekers, and returns inspect's log, which lies in `logs` as well. Broken off, the
-    same call goes on: what was answered is in the ledger.
+    """Runs a benchmark, and returns inspect's log, which lies in `logs` as well. Broken off, the same call goes on:
+    what was answered is in the ledger.
+
+    Args:
+        benchmark: Which.
+        home: Where the ledger is.
+        llm: The model profiles.
+        provider: Who answers for them.
+        tested: The profile of the model that is evaluated.
+        roles: The profiles of those who play with it.
+        source: A file of seekers; or, of ESC-Eval, a log of it, whose dialogues its judges alone are asked about.
+        logs: The folder of logs.
+        setting: Of SAGE.
+        form: In which the model answers: `plain`, or `cer`.
+        budget: The most that it may cost.
+        budget_of: Under which name.
 
     Raises RequestError for a missing role, for `esc_eval` with one judge twice, and where the extra `evaluate` is not
     installed; what the backend raises; GongqingError where inspect could not finish.
     """
+    again = benchmark == "esc_eval" and source.suffix == LOG
     lacking = [role for role in ROLES[benchmark] if role not in roles]
     if lacking:
         raise RequestError(f"{benchmark} needs {', '.join(lacking)}", hint="--seeker PROFILE, --judge PROFILE twice")
-    try:
-        from inspect_ai import eval_async
-        from inspect_ai.model import get_model
-        from inspect_ai.util import display_type
+    if benchmark == "esc_eval" and len({roles[role] for role in JUDGES}) < len(JUDGES):
+        raise RequestError("its judges are two", where=roles[JUDGES[0]], hint="--judge PROFILE twice, each another")
+    require_inspect(benchmark)
+    from inspect_ai import eval_async
+    from inspect_ai.model import get_model
 
-        from pipelines.evaluate import tasks
-    except ImportError as error:
-        hint = 'install the extra: pip install -e ".[evaluate]"'
-        raise RequestError("inspect-ai is not installed", where=benchmark, hint=hint) from error
-
-    os.environ["INSPECT_DISPLAY"] = "none"  # it would draw over our own lines
-    display_type()
+    from pipelines.evaluate import tasks
 
     async def run() -> "EvalLog":
         aliases = {"tested": tested, **{role: roles[role] for role in ROLES[benchmark]}}
-        backend = open_backend(home, llm, provider, aliases, budget=budget, budget_of=budget_of, stage=STAGE)
+        asked = {role: alias for role, alias in aliases.items() if role in JUDGES} if again else aliases
+        backend = open_backend(home, llm, provider, asked, budget=budget, budget_of=budget_of, stage=STAGE)
         async with backend as opened:
             with tasks.model_api.asked_through(opened):
                 models = {name: get_model(f"gongqing/{alias}", memoize=False) for name, alias in aliases.items()}
-                task = (
-                    tasks.sage(str(seekers), setting, form)  # type: ignore[arg-type]  # it says so itself
-                    if benchmark == "sage"
-                    else tasks.esc_eval(str(seekers), form)
-                )
+                if benchmark == "sage":
+                    task = tasks.sage(str(source), setting, form)  # type: ignore[arg-type]  # it says so itself
+                else:
+                    task = tasks.esc_eval(str(source), form)
                 [log] = await eval_async(
                     task,
                     model=models.pop("tested"),
@@ -94,6 +106,32 @@ def run_benchmark(
         said = log.error.message if log.error is not None else errors[0] if errors else log.status
         raise GongqingError(f"{benchmark} has no score: {said}", where=log.location, hint="mend what it names")
     return log
+
+
+def last_log(benchmark: Benchmark, logs: Path) -> tuple[Path, dict[str, str]] | None:
+    """The last log of a benchmark that came to its end, and the profile of each role in it, that of the model that was
+    evaluated as `tested`; None where there is none.
+    """
+    require_inspect(benchmark)
+    from inspect_ai.log import read_eval_log
+
+    for path in sorted(logs.glob(f"*{LOG}"), reverse=True):
+        log = read_eval_log(str(path), header_only=True)
+        if log.eval.task == benchmark and log.status == "success":
+            played: dict[str, Any] = {"tested": log.eval, **(log.eval.model_roles or {})}
+            return path, {role: one.model.removeprefix("gongqing/") for role, one in played.items()}
+    return None
+
+
+def require_inspect(about: str) -> None:
+    """Raises RequestError where the extra `evaluate` is not installed."""
+    try:
+        from inspect_ai.util import display_type
+    except ImportError as error:
+        hint = 'install the extra: pip install -e ".[evaluate]"'
+        raise RequestError("inspect-ai is not installed", where=about, hint=hint) from error
+    os.environ["INSPECT_DISPLAY"] = "none"  # it would draw over our own lines
+    display_type()
 
 
 def benchmark_rows(

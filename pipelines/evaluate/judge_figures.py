@@ -119,8 +119,10 @@ def _length_slope(answers: pl.DataFrame, draws: int, seed: int) -> tuple[int, Es
     rows = answers.with_columns(x=pl.col("n_chars").clip(1).log(2)).with_columns(
         (pl.col(name) - pl.col(name).mean().over("row_id")).alias(name) for name in ("x", "overall")
     )
-    sums = rows.group_by("row_id", maintain_order=True).agg(
-        xy=(pl.col("x") * pl.col("overall")).sum(), xx=(pl.col("x") ** 2).sum(), n=pl.len()
+    sums = (
+        rows.sort("row_id", "model")
+        .group_by("row_id", maintain_order=True)
+        .agg(xy=(pl.col("x") * pl.col("overall")).sum(), xx=(pl.col("x") ** 2).sum(), n=pl.len())
     )
     sums = sums.filter(pl.col("n") > 1)
     if sums.is_empty() or sums["xx"].sum() == 0:
@@ -139,11 +141,15 @@ def _self_preference(
     both = both.with_columns(more=pl.col("overall") - pl.col("others"), own=pl.col("model").is_in(list(own)))
     if both["own"].all() or not both["own"].any():
         return 0, Estimate(None, None, None)
-    by_question = both.group_by("row_id", maintain_order=True).agg(
-        pl.col("more").filter("own").sum().alias("own_sum"),
-        pl.col("own").sum().alias("own_n"),
-        pl.col("more").filter(~pl.col("own")).sum().alias("rest_sum"),
-        (~pl.col("own")).sum().alias("rest_n"),
+    by_question = (
+        both.sort("row_id", "model")
+        .group_by("row_id", maintain_order=True)
+        .agg(
+            pl.col("more").filter("own").sum().alias("own_sum"),
+            pl.col("own").sum().alias("own_n"),
+            pl.col("more").filter(~pl.col("own")).sum().alias("rest_sum"),
+            (~pl.col("own")).sum().alias("rest_n"),
+        )
     )
     sums = by_question.select("own_sum", "rest_sum").to_numpy().astype(float)
     means = ratios(sums, by_question.select("own_n", "rest_n").to_numpy().astype(float))

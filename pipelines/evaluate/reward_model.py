@@ -5,7 +5,8 @@ verdict is wrong, whatever was right: a model gains nothing by what nobody can r
 question: all that was labelled of one is drawn together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -26,6 +27,8 @@ AREAS = pl.Schema(
     {"kind": pl.String, "n_positives": pl.Int64, "n_negatives": pl.Int64}
     | dict.fromkeys(("auc", "low", "high"), pl.Float64)
 )
+# The vectors [n, d] of n texts.
+Encode = Callable[[Sequence[str], Literal["query", "answer"]], Floats]
 SAME_TOPIC = "mismatched_emotion/same_topic"
 
 
@@ -114,6 +117,19 @@ def score_encoder(scores: pl.DataFrame, *, draws: int = DRAWS, seed: int = 0) ->
         estimate = _estimate_auc(above, below, "question_id", draws, seed)
         lines.append((kind, len(positives), len(negatives), *estimate))
     return pl.DataFrame(lines, schema=AREAS, orient="row")
+
+
+def score_triplets(triplets: pl.DataFrame, encode: Encode) -> pl.DataFrame:
+    """The scores of held-out rows of `rm_triplets`, as `score_encoder` wants them: cosines of the vectors of unit
+    length that `encode` gives.
+    """
+    query = encode(triplets["query"].to_list(), "query")
+    positive, negative = (encode(triplets[name].to_list(), "answer") for name in ("positive", "negative"))
+    return triplets.select(
+        *(pl.col("made_from").alias("question_id"), "kind", "same_topic"),
+        positive=(query * positive).sum(axis=1),
+        negative=(query * negative).sum(axis=1),
+    )
 
 
 def _from_confusion(counts: Floats, second: str) -> Callable[[Floats], Floats]:

@@ -1,30 +1,42 @@
-"""Serves the model that a run has left, on 127.0.0.1, so that it is asked as any host is: by vLLM where the environment
-to train in has it, else by transformers on a CPU.
+"""Serves what a run has left, on 127.0.0.1: a model, so that it is asked as any host is, by vLLM where the environment
+to train in has it, else by transformers on a CPU; or an encoder.
 """
 
 import contextlib
 import hashlib
+import json
 import os
 import socket
 import subprocess
 import time
+import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pipelines.core.files import sha256_of
 from pipelines.core.service import end_session
 from pipelines.errors import RequestError, TrainingFailed
+from pipelines.settings import ROOT
+from pipelines.train.embedding import Kind
+from pipelines.train.launch import secret_variables
 from pipelines.train.runs import MODEL, read_config
-from pipelines.train.services import PYTHON
+from pipelines.train.services import ADDRESSES, PYTHON, beside
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 900  # a large model is read from the disk
 _PATIENCE = 20
 _LAST_WORDS = 2000
 _MAX_TOKENS = 1024  # of a reply, where the run does not say
+_TEXTS = 256  # read at a time
+
+# The vectors [n, d] of n texts, of unit length.
+Encode = Callable[[Sequence[str], Kind], NDArray[np.float64]]
 
 
 class ServedModel(NamedTuple):
@@ -45,11 +57,7 @@ def serve_model(run: Path) -> Iterator[ServedModel]:
     Raises RequestError where the run has left none or there is no environment to train in, TrainingFailed with its last
     words where the server does not start.
     """
-    folder = run / MODEL
-    if not (folder / "config.json").exists():
-        raise RequestError("the run has no model yet", where=run, hint="train it to its end: gongqing train")
-    if not PYTHON.exists():
-        raise RequestError("there is no environment to serve it in", where=PYTHON.parents[1], hint="make train-env")
+    folder = _model_of(run)
     name = f"{run.name}-{_digest(folder)}"
     with TemporaryDirectory() as scratch:
         # transformers answers to the folder that it was given alone, so that is what the model is called
@@ -63,7 +71,7 @@ def serve_model(run: Path) -> Iterator[ServedModel]:
             process = subprocess.Popen(
                 command,
                 cwd=scratch,
-                env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"},
+                env=_environment(run),
                 stdin=subprocess.DEVNULL,
                 stdout=words,
                 stderr=subprocess.STDOUT,
@@ -75,6 +83,51 @@ def serve_model(run: Path) -> Iterator[ServedModel]:
             yield ServedModel(f"http://{_HOST}:{port}/v1", name, engine, int(longest))
         finally:
             end_session(process, _PATIENCE)
+
+
+@contextlib.contextmanager
+def serve_encoder(run: Path) -> Iterator[Encode]:
+    """Serves the encoder in the folder of a run until the block ends; yields what gives a text its vector.
+
+    Raises as `serve_model`; what is yielded raises TrainingFailed for texts that the encoder gives no vectors.
+    """
+    command = [str(PYTHON), "-m", "pipelines.train.encoder", str(_model_of(run))]
+    with (
+        TemporaryDirectory() as scratch,
+        beside({"encoder": command}, {"encoder": _environment(run)}, Path(scratch)) as addresses,
+    ):
+        address = addresses[ADDRESSES["encoder"]]
+
+        def encode(texts: Sequence[str], kind: Kind) -> NDArray[np.float64]:
+            parts = []
+            for at in range(0, len(texts), _TEXTS):
+                body = json.dumps({"texts": texts[at : at + _TEXTS], "kind": kind}).encode()
+                asked = urllib.request.Request(f"{address}/embed", body, {"Content-Type": "application/json"})  # noqa: S310
+                try:
+                    with urllib.request.urlopen(asked) as answer:  # noqa: S310 - our own address
+                        parts.append(np.array(json.load(answer)["vectors"], np.float64))
+                except urllib.error.HTTPError as error:
+                    problem = json.load(error).get("problem")
+                    raise TrainingFailed(f"the encoder gives no vectors: {problem}", where=run) from error
+            return np.concatenate(parts)
+
+        yield encode
+
+
+def _model_of(run: Path) -> Path:
+    folder = run / MODEL
+    if not (folder / "config.json").exists():
+        raise RequestError("the run has no model yet", where=run, hint="train it to its end: gongqing train")
+    if not PYTHON.exists():
+        raise RequestError("there is no environment to serve it in", where=PYTHON.parents[1], hint="make train-env")
+    return folder
+
+
+def _environment(run: Path) -> dict[str, str]:
+    """Without the keys of models that are asked elsewhere."""
+    secret = secret_variables(run.parents[1])
+    ours = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONPATH": str(ROOT)}
+    return {name: value for name, value in os.environ.items() if name not in secret} | ours
 
 
 def _command(name: str, folder: Path, port: int) -> tuple[str, list[str]]:

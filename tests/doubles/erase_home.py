@@ -148,6 +148,12 @@ def make_home(home: Path) -> Store:
         asked_by_him | {"row_id": "s:b/generic", "negative": "慢慢来", "negative_ids": ["s:b/1"], "kind": "generic"},
     ]
     store.write("rm_triplets", frame("rm_triplets", *triplets))
+    evaluated = [
+        {"model": "tested", "lang": "zh", "output": "慢慢来。", "row_id": f"s:{name}", "references": references}
+        | {"dialogue": [{"role": "seeker", "text": text}]}
+        for name, text, references in (("a", HERS, [TO_HER]), ("b", HIS, [TO_HIM]))
+    ]
+    store.write("model_answers", frame("model_answers", *evaluated), partition="tested")
     _judged_by_people(home, store)
     finding = Finding(check="c", severity="warn", count=1, what="w", hint="r", examples=["s:a"])
     pins = {"rm_triplets": store.version("rm_triplets").version}

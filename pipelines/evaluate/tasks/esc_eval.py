@@ -3,12 +3,14 @@
     inspect eval pipelines/evaluate/tasks/esc_eval.py --model … --model-role seeker=… --model-role judge1=… \\
         --model-role judge2=… -T profiles=FILE
 
-`inspect score` judges a stored log again: the scorer reads the dialogue alone.
+With `-T profiles=LOG.json` the dialogues of a stored log are judged again.
 """
 
 from typing import Annotated
 
 from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import read_eval_log
 from inspect_ai.model import get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
@@ -40,18 +42,27 @@ DIMENSIONS = tuple(name for name in Dimensions.model_fields if name != "why")
 
 @task
 def esc_eval(profiles: str, form: str = "plain") -> Task:
-    """The benchmark over a file of role cards. `form`: `plain`, or `cer` for a model that answers in C's form."""
-    return Task(dataset=read_seekers(profiles), solver=talk(form), scorer=dimensions(), name="esc_eval")
+    """The benchmark over a file of role cards. `form`: `plain`, or `cer` for a model that answers in C's form.
+
+    Of a log of it (`.json`) the judges are asked about its dialogues, and nobody else says anything again.
+    """
+    dataset = _recorded(profiles) if profiles.endswith(".json") else read_seekers(profiles)
+    return Task(dataset=dataset, solver=talk(form), scorer=dimensions(), name="esc_eval")
+
+
+def _recorded(log: str) -> MemoryDataset:
+    samples = (one for one in read_eval_log(log).samples or [] if "dialogue" in one.metadata)
+    return MemoryDataset([Sample(input=one.input, id=one.id, metadata=one.metadata) for one in samples])
 
 
 @solver
 def talk(form: str) -> Solver:
-    """Five rounds."""
+    """Five rounds, where there are not as many yet."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001 - as inspect calls it
         seeker, tested = get_model(role="seeker"), get_model()
-        turns: list[dict[str, str]] = []
-        for _ in range(ROUNDS):
+        turns: list[dict[str, str]] = state.metadata.get("dialogue", [])
+        while len(turns) < 2 * ROUNDS:
             inputs = {"seeker": card_of(state.metadata), "dialogue": turns}
             turns.append({"role": "seeker", "text": await ask_words(seeker, "seeker_speaks", inputs, state.epoch)})
             turns.append({"role": "supporter", "text": await reply_of(tested, turns, form, state.epoch)})

@@ -16,7 +16,7 @@ import polars as pl
 from pipelines.core.estimates import estimate_mean
 from pipelines.core.home import Home
 from pipelines.errors import NoVersion, RequestError, UnknownName
-from pipelines.evaluate.answering import SETS, answer_rows, ask_model, baseline_rows, draw_prompts, read_answers
+from pipelines.evaluate.answering import SETS, ask_model, baseline_rows, draw_prompts, read_answers
 from pipelines.evaluate.benchmarks import ROLES, Benchmark, benchmark_rows, run_benchmark
 from pipelines.evaluate.data import evaluate_sets
 from pipelines.evaluate.judge_figures import bias_figures, judge_figures
@@ -24,11 +24,12 @@ from pipelines.evaluate.judges import SAMPLES, judge_answers, require_judges
 from pipelines.evaluate.label_judging import reward_model_rows
 from pipelines.evaluate.metrics import Answer, score_answers
 from pipelines.evaluate.ranking import compare_models, rank_models
+from pipelines.evaluate.reward_model import score_encoder, score_triplets
 from pipelines.llm.factory import open_client
 from pipelines.llm.interface import JUDGES, LLMClient, require_provider
 from pipelines.llm.profiles import profile, profiles
 from pipelines.llm.progress import Progress
-from pipelines.operations.evaluate.kept import ANSWERS, FIGURES, keep, last_note
+from pipelines.operations.evaluate.kept import keep
 from pipelines.operations.evaluate.targets import Target, open_target
 from pipelines.operations.release import chosen
 from pipelines.settings import Llm, Settings
@@ -87,7 +88,7 @@ def evaluate(
     kept but the ledger.
     """
     options = replace(options, prompts=options.prompts or default_prompts(home, target))
-    _require(settings.llm, options)
+    require_options(settings.llm, options)
     releases = Releases(home)
     release = "" if options.suites[0] in ROLES else chosen(releases, options.release)
     answers: pl.DataFrame | None = None
@@ -97,13 +98,23 @@ def evaluate(
         if opened.file is not None and not set(options.suites) <= set(_OF_ANSWERS):
             hint = f"of answers there are the suites {', '.join(_OF_ANSWERS)}"
             raise RequestError("a file of answers cannot be asked", where=opened.file, hint=hint)
+        if opened.encode is not None and set(options.suites) != {"reward_model"}:
+            raise RequestError("an encoder writes no answer", where=target, hint="--suite reward_model")
         name = name or opened.name
         require_name(name)
         if options.suites[0] in ROLES:
             rows = _benchmark_rows(home, opened, options, name)
-            return Evaluated(keep(home, name, None, rows, _note(target, options)), {})
+            return Evaluated(keep(home, name, None, rows, note_of(target, options)), {})
+        of_release = {"release": release, "content": releases.read(release).content}
+        if opened.encode is not None:
+            triplets = releases.frame(release, "rm_triplets", options.split).collect()
+            rows = _encoder_rows(triplets, opened, options)
+            return Evaluated(keep(home, name, None, rows, note_of(target, options) | of_release), {})
+        llm = opened.llm
+        if "reward_model" in options.suites:  # that its verdicts cannot be read is a figure, and no reason to stop
+            llm = llm.model_copy(update={"failures": 1.0})
         with open_client(
-            home, opened.llm, options.provider, budget=options.budget, budget_of=f"evaluation {name}", progress=progress
+            home, llm, options.provider, budget=options.budget, budget_of=f"evaluation {name}", progress=progress
         ) as client:
             if not set(_OF_ANSWERS).isdisjoint(options.suites):
                 prompts = releases.frame(release, str(options.prompts), options.split).collect()
@@ -115,46 +126,8 @@ def evaluate(
             if "reward_model" in options.suites:
                 labels = held_out_labels(Store(Home(home).data))
                 rows += reward_model_rows(client, labels, str(opened.alias), opened.name, options.seed)
-        of_release = {"release": release, "content": releases.read(release).content, "unanswered": unanswered}
-        return Evaluated(keep(home, name, answers, rows, _note(target, options) | of_release), unanswered)
-
-
-def rejudge(
-    home: Path,
-    settings: Settings,
-    name: str,
-    options: EvaluationOptions,
-    *,
-    step: int | None = None,
-    progress: Progress | None = None,
-) -> Version:
-    """Asks judges about answers that are there already, and pays for no answer again: those of an evaluation, or the
-    rollouts of a run of training (those of its last step, or of `step`). Judges that were asked before are so again,
-    out of the ledger: figures of all judges are of all of them.
-
-    Raises UnknownName where there is neither, and as `evaluate`.
-    """
-    store = Store(Home(home).data)
-    known = name in store.partitions(FIGURES)
-    notes = last_note(store, name) if known else {}
-    before = notes.get("judge", {}).get("judges", [])
-    options = replace(options, judges=tuple(dict.fromkeys((*before, *options.judges))))
-    _require(settings.llm, options)
-    target = next((str(note["target"]) for note in notes.values()), name)
-    alias = target if target in profiles(settings.llm.profiles) else None  # whose model may judge itself
-    with no_erasure(home):
-        answers = stored_answers(store, name, step)
-        own = Target(target, settings.llm, alias)
-        with open_client(
-            home,
-            settings.llm,
-            options.provider,
-            budget=options.budget,
-            budget_of=f"evaluation {name}",
-            progress=progress,
-        ) as client:
-            rows = _judge_rows(client, own, answers, options)
-        return keep(home, name, answers, rows, _note(target, options) | {"step": step})
+        note = note_of(target, options) | of_release | {"unanswered": unanswered}
+        return Evaluated(keep(home, name, answers, rows, note), unanswered)
 
 
 def evaluate_people(home: Path, *, seed: int = 0) -> Version:
@@ -222,37 +195,8 @@ def held_out_labels(store: Store) -> list[Labelled]:
     raise NoVersion("people have labelled no candidate of validation or test", hint="gongqing review export cer")
 
 
-def stored_answers(store: Store, name: str, step: int | None = None) -> pl.DataFrame:
-    """Rows of `model_answers`: those of an evaluation, or of a step of a run's rollouts. Raises UnknownName."""
-    if name in store.partitions(ANSWERS):
-        return store.read(ANSWERS, partition=name).collect()
-    if name not in store.partitions("rollouts"):
-        known = [*store.partitions(ANSWERS), *store.partitions("rollouts")]
-        raise UnknownName("evaluation or run with rollouts", name, known)
-    return rollout_answers(store, name, step)
-
-
-def rollout_answers(store: Store, run: str, step: int | None) -> pl.DataFrame:
-    """The outputs of a step of a run (its last one by default) as rows of `model_answers`, the first of each prompt's
-    group; without those of which nothing says which row was asked. Raises RequestError where there is none.
-    """
-    rollouts = store.read("rollouts", partition=run).drop_nulls("row_id").collect()
-    steps = sorted(set(rollouts["step"]))
-    if not steps or step not in (None, *steps):
-        raise RequestError(
-            f"the run {run} has no rollouts of that step", where=step, hint=f"steps {steps[:1]} to {steps[-1:]}"
-        )
-    rows = rollouts.filter(step=steps[-1] if step is None else step).sort("output_index").unique("row_id", keep="first")
-    folder = Home(store.storage.root.parent).training / run
-    recipe, release = load_recipe(read_note(folder)["recipe"]), read_note(folder)["release"]["name"]
-    prompts = Releases(folder.parents[1]).frame(release, recipe.rows).collect()
-    outputs: dict[str, tuple[str, str | None]] = {
-        row_id: (output, None) for row_id, output in rows.select("row_id", "output").iter_rows()
-    }
-    return answer_rows(prompts, run, outputs)
-
-
-def _require(llm: Llm, options: EvaluationOptions) -> None:
+def require_options(llm: Llm, options: EvaluationOptions) -> None:
+    """Raises UnknownName and RequestError for options that are none, or do not go together."""
     require_provider(options.provider, JUDGES)  # nobody has written what a model will answer
     for suite in options.suites:
         if suite not in SUITES:
@@ -272,6 +216,25 @@ def _require(llm: Llm, options: EvaluationOptions) -> None:
     if ("judge" in options.suites) != bool(options.judges):
         raise RequestError("the suite judge and its judges belong together", hint="--suite judge --judge PROFILE")
     require_judges(llm, options.judges, options.samples)
+
+
+def judge_rows(
+    client: LLMClient, target: Target, answers: pl.DataFrame, options: EvaluationOptions
+) -> list[dict[str, Any]]:
+    """What judges say of answers, and what is wrong with the judges: rows of the suites `judge` and `bias`."""
+    judged = judge_answers(client, answers, options.judges, options.samples, options.seed)
+    lengths = answers.select("row_id", "model", n_chars=pl.col("answer").str.len_chars())
+    baselines = answers.filter("baseline")["model"].unique().to_list()
+    known = profiles(target.llm.profiles)
+    asked = None if target.alias is None else profile(known, target.alias).model
+    own = {judge: [target.name] if profile(known, judge).model == asked else [] for judge in options.judges}
+    return [*judge_figures(judged), *bias_figures(judged, lengths, own, baselines)]
+
+
+def note_of(target: str, options: EvaluationOptions) -> dict[str, Any]:
+    """What an evaluation remembers of how it was made."""
+    made = {key: value for key, value in asdict(options).items() if key not in ("release", "budget", "suites")}
+    return {"target": target} | {key: str(value) if isinstance(value, Path) else value for key, value in made.items()}
 
 
 def _answers(client: LLMClient, target: Target, prompts: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, int]]:
@@ -300,10 +263,15 @@ def _benchmark_rows(home: Path, target: Target, options: EvaluationOptions, name
     return benchmark_rows(log, benchmark, target.name, roles, setting, seed=options.seed)
 
 
-def _note(target: str, options: EvaluationOptions) -> dict[str, Any]:
-    """What an evaluation remembers of how it was made."""
-    made = {key: value for key, value in asdict(options).items() if key not in ("release", "budget", "suites")}
-    return {"target": target} | {key: str(value) if isinstance(value, Path) else value for key, value in made.items()}
+def _encoder_rows(triplets: pl.DataFrame, target: Target, options: EvaluationOptions) -> list[dict[str, Any]]:
+    """E's encoder on held-out triplets; the subset is the kind of negative."""
+    assert target.encode is not None
+    if triplets.is_empty():
+        raise RequestError(f"the release has no triplets in {options.split}", hint="--release, or --split validation")
+    about = {"suite": "reward_model", "model": target.name, "judge": "", "metric": "auc", "mode": options.split}
+    areas = score_encoder(score_triplets(triplets, target.encode), seed=options.seed)
+    areas = areas.select("low", "high", subset="kind", n="n_negatives", value="auc")
+    return [about | row for row in areas.to_dicts()]
 
 
 def _figures(
@@ -313,7 +281,7 @@ def _figures(
     if "automatic" in options.suites:
         rows += _automatic_rows(answers, options)
     if "judge" in options.suites:
-        rows += _judge_rows(client, target, answers, options)
+        rows += judge_rows(client, target, answers, options)
     return rows
 
 
@@ -333,15 +301,3 @@ def _automatic_rows(answers: pl.DataFrame, options: EvaluationOptions) -> list[d
             estimate = estimate_mean(form, of_model["row_id"])
             rows.append(about | {"metric": "form", "mode": options.prompts, "n": len(form)} | estimate._asdict())
     return rows
-
-
-def _judge_rows(
-    client: LLMClient, target: Target, answers: pl.DataFrame, options: EvaluationOptions
-) -> list[dict[str, Any]]:
-    judged = judge_answers(client, answers, options.judges, options.samples, options.seed)
-    lengths = answers.select("row_id", "model", n_chars=pl.col("answer").str.len_chars())
-    baselines = answers.filter("baseline")["model"].unique().to_list()
-    known = profiles(target.llm.profiles)
-    asked = None if target.alias is None else profile(known, target.alias).model
-    own = {judge: [target.name] if profile(known, judge).model == asked else [] for judge in options.judges}
-    return [*judge_figures(judged), *bias_figures(judged, lengths, own, baselines)]

@@ -1,4 +1,4 @@
-"""What is evaluated: a file of answers, a model of a profile, or the model that a run has left."""
+"""What is evaluated: a file of answers, a model of a profile, or the model or encoder that a run has left."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,29 +10,35 @@ from pipelines.core.home import Home
 from pipelines.errors import UnknownName
 from pipelines.llm.profiles import profiles
 from pipelines.settings import Llm
-from pipelines.train.runs import list_runs
-from pipelines.train.serving import serve_model
+from pipelines.train.recipe import load_recipe
+from pipelines.train.runs import list_runs, read_note
+from pipelines.train.serving import Encode, serve_encoder, serve_model
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is evaluated. `alias` is that of the profile to ask, None of a file; `llm` the settings that know it."""
+    """What is evaluated. `alias` is that of the profile to ask, None of a file and of an encoder; `llm` the settings
+    that know it.
+    """
 
     name: str
     llm: Llm
     alias: str | None = None
     file: Path | None = None
-    free: bool = False  # it is served here, and costs nothing
+    encode: Encode | None = None
 
 
 @contextmanager
 def open_target(home: Path, llm: Llm, name: str) -> Iterator[Target]:
-    """The target of that name: a path that is there, else a run of the home, else a profile. A run's model is served
-    until the block ends. Raises UnknownName, and as `serve_model`.
+    """The target of that name: a path that is there, else a run of the home, else a profile. What a run has left is
+    served until the block ends. Raises UnknownName, and as `serve_model`.
     """
     runs = {run.name: run for run in list_runs(home)}
     if Path(name).is_file():
         yield Target(Path(name).stem, llm, file=Path(name))
+    elif name in runs and load_recipe(read_note(runs[name])["recipe"]).trainer == "contrastive":
+        with serve_encoder(runs[name]) as encode:
+            yield Target(name, llm, encode=encode)
     elif name in runs:
         with serve_model(runs[name]) as served, TemporaryDirectory() as scratch:
             file = Path(scratch) / "profiles.toml"
@@ -44,7 +50,7 @@ def open_target(home: Path, llm: Llm, name: str) -> Iterator[Target]:
                 'price = { input = "0", output = "0", currency = "USD", date = 2026-01-01, source = "served here" }\n',
                 encoding="utf-8",
             )
-            yield Target(name, llm.model_copy(update={"profiles": file}), alias=served.model, free=True)
+            yield Target(name, llm.model_copy(update={"profiles": file}), alias=served.model)
     elif name in (known := profiles(llm.profiles)):
         yield Target(name, llm, alias=name)
     else:

@@ -86,6 +86,11 @@ def test_what_people_judged_of_it_goes_and_what_they_judged_of_others_stays(eras
     assert receipt["reviews"] == 2
 
 
+def test_answers_of_models_to_it_go_and_their_other_answers_stay(made, erased):
+    assert any(path.startswith("data/model_answers") for path in traces(made, runs([HERS])))
+    assert Store(erased / "data").read("model_answers", partition="tested").collect()["row_id"].to_list() == ["s:b"]
+
+
 @pytest.mark.drill("privacy")
 def test_no_byte_of_it_is_left(erased):
     """Neither of what was written, nor of what was made from that; nor an id that leads to it."""
@@ -125,7 +130,7 @@ def test_other_rows_and_versions_read_as_before(made, erased):
 
 # By every id of a row that is gone or goes with it.
 GONE = {"s:a", "s:a/2", "s:x", "s:x/seeker", "s:b", "s:b/1", "s:b/other", "s:y", "s:y~P", "s:y~P#1"}
-GONE |= {"seeker", "P", "dialogue", "g0", "t0", "t2", "ra", 1}
+GONE |= {"seeker", "P", "dialogue", "g0", "t0", "t2", "ra", "tested", 1}
 
 
 def test_rows_made_from_it_go_and_their_neighbours_stay(erased):

@@ -14,10 +14,11 @@ from judge_host import JudgeHost
 from judge_process import profiles
 from played import NAMES, ROLES, feels, played
 
-from pipelines.errors import GongqingError, RequestError, UnknownName, UnreadableFile
+from pipelines.errors import GongqingError, NoVersion, RequestError, UnknownName, UnreadableFile
 from pipelines.evaluate.benchmarks import WORST, benchmark_rows, run_benchmark
 from pipelines.evaluate.tasks.esc_eval import DIMENSIONS
 from pipelines.operations.evaluate.evaluating import EvaluationOptions, evaluate
+from pipelines.operations.evaluate.rejudging import rejudge
 from pipelines.operations.evaluate.report import write_report
 from pipelines.settings import ROOT, load
 from pipelines.store import Store
@@ -154,6 +155,26 @@ def test_settings_and_suites_are_kept_under_one_name_and_stand_in_tables_apart(h
     page = write_report(home, ["tested"], tmp_path)[0].read_text(encoding="utf-8")
     assert page.count("## SAGE, published") == 2, "whole, and by type"
     assert "## SAGE, compeer" in page
+
+
+def test_dialogues_of_a_log_are_judged_by_others_and_nobody_else_says_anything_again(home: Path, host: JudgeHost):
+    common: dict[str, Any] = {"budget": Decimal(50), "suites": ("esc_eval",)}
+    judges = {"seekers": SEEKERS, "seeker": "seeker", "judges": ("judge", "second")}
+    evaluate(home, load(home), "tested", EvaluationOptions(**common, **judges))  # type: ignore[arg-type]
+    host.asked.clear()
+    more = {"profile": 'key_variable = ""\n', "temperature": "temperature = 0.7\n"}
+    profiles(home, host.base_url, names=(*NAMES, "third"), **more)  # type: ignore[arg-type]
+    rejudge(home, load(home), "tested", EvaluationOptions(**common, judges=("third", "second")))
+    assert [payload["model"] for payload in host.asked] == ["third-1"] * 6, "what the second has said is known"
+    rows = Store(home / "data").read("evaluations", partition="tested").collect().filter(subset="all", metric="overall")
+    assert dict(rows.select("judge", "value").iter_rows()) == {
+        "seeker, judge, second": 2.5,
+        "seeker, third, second": 1,
+    }
+    with pytest.raises(NoVersion, match="no dialogues"):
+        rejudge(home, load(home), "nobody", EvaluationOptions(**common, judges=("third", "second")))
+    with pytest.raises(RequestError, match="judges are two"):
+        rejudge(home, load(home), "tested", EvaluationOptions(**common, judges=("second", "second")))
 
 
 def test_anybody_runs_a_task_as_inspect_eval_and_our_profiles_are_its_models(home: Path, tmp_path: Path):

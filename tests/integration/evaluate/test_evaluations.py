@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 from pipelines.cli import app
 from pipelines.errors import GongqingError, NoVersion, RequestError, UnknownName, UnreadableFile
-from pipelines.operations.evaluate.evaluating import EvaluationOptions, evaluate, evaluate_people, rejudge
+from pipelines.operations.evaluate.evaluating import EvaluationOptions, evaluate, evaluate_people
+from pipelines.operations.evaluate.rejudging import rejudge
 from pipelines.operations.evaluate.report import write_report
 from pipelines.settings import load
 from pipelines.store import Store

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score
 
-from pipelines.core.estimates import Estimate, auc, bootstrap, ratios, weighted_auc, wilson
+from pipelines.core.estimates import Estimate, auc, bootstrap, estimate_mean, ratios, weighted_auc, wilson
 
 SCORES = st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.5, 0.7, 0.9]), max_size=8).map(
     lambda one: np.array(one, np.float64)
@@ -86,3 +86,11 @@ def test_intervals_hold_the_mean_in_93_to_97_of_100_studies(n_items: int):
         [mean] = bootstrap(ratios(values[:, None], np.ones((n_items, 1))), n_items, draws=500)
         held += mean.low <= truth <= mean.high
     assert 0.93 <= held / studies <= 0.97
+
+
+def test_the_order_of_values_says_nothing_about_their_mean_or_its_interval():
+    rng = np.random.default_rng(3)
+    values, items = rng.normal(size=40), np.array([f"q{n % 9}" for n in range(40)])
+    order = rng.permutation(40)
+    mean = estimate_mean(values, items)
+    assert estimate_mean(values[order], items[order]) == pytest.approx(mean)
