@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pipelines.core.estimates import Estimate, Floats, bootstrap, estimate_mean
 from pipelines.errors import GongqingError, RequestError
 from pipelines.evaluate.answering import STAGE
+from pipelines.evaluate.emotions import End
 from pipelines.judge.backend import open_backend
 from pipelines.settings import Llm
 
@@ -137,8 +138,9 @@ def require_inspect(about: str) -> None:
 def benchmark_rows(
     log: "EvalLog", benchmark: Benchmark, model: str, roles: Mapping[str, str], setting: str, *, seed: int = 0
 ) -> list[Row]:
-    """Rows of `evaluations` of a log: each figure over all seekers, over the worst tenth of them, and by their type;
-    and the share of seekers without a score, for a reply could not be had or read. Intervals are by seeker.
+    """Rows of `evaluations` of a log: each figure over all seekers, by their type and, where it is no share of them,
+    over the worst tenth; and the share of seekers without a score, for a reply could not be had or read. Intervals are
+    by seeker.
     """
     judge = ", ".join(roles[role] for role in ROLES[benchmark])
     about = {"suite": benchmark, "model": model, "judge": judge, "mode": setting}
@@ -149,7 +151,7 @@ def benchmark_rows(
     rows: list[Row] = []
     for metric in given[0] if given else ():
         values = np.array([one[metric] for one in given], np.float64)
-        for subset in ("all", WORST, *sorted(set(types))):
+        for subset in ("all", *(() if metric in get_args(End) else (WORST,)), *sorted(set(types))):
             chosen = values if subset in ("all", WORST) else values[[one == subset for one in types]]
             estimate = _worst(chosen, seed) if subset == WORST else estimate_mean(chosen, range(len(chosen)), seed=seed)
             shown = subset if subset in ("all", WORST) else f"type {subset}"

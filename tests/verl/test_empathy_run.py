@@ -3,20 +3,27 @@ The policy is trained as a Dagster asset.
 """
 
 import json
+import shutil
+from decimal import Decimal
 from pathlib import Path
 from statistics import fmean
 
 import dagster as dg
 import pyarrow.parquet as pq
 import pytest
+from judge_host import JudgeHost
+from judge_process import profiles
 from train_env import SEED, Trained, failure, materialize, read_lines
 
+from pipelines.operations.evaluate.evaluating import EvaluationOptions
+from pipelines.operations.evaluate.rejudging import rejudge
 from pipelines.rewards.contrastive import MOST_ECHOED, echoed
 from pipelines.rewards.empathy import question
 from pipelines.rewards.format import coe, section
+from pipelines.settings import load
 from pipelines.store import Store
 from pipelines.store.releases import Releases
-from pipelines.train.runs import MODEL, ROLLOUTS, SCORED, read_metrics, read_note
+from pipelines.train.runs import MODEL, NOTE, ROLLOUTS, SCORED, read_metrics, read_note
 from schemas.reasoning import COE_TAGS
 
 pytestmark = [
@@ -137,3 +144,23 @@ def test_the_same_run_again_reports_the_same_and_another_of_its_name_fails(train
     assert len(Store(training_home / "data").versions("rollouts", NAME)) == 1
     other = failure(materialized(training_home, instance, "data.seed=5"))
     assert "asked for something else" in other.user_failure_data.description
+
+
+def test_what_it_wrote_last_is_judged_again_without_it(training_home: Path, ran, tmp_path: Path):
+    home = tmp_path / "home"
+    for part in (f"data/rollouts/{NAME}", "releases"):
+        shutil.copytree(training_home / part, home / part)
+    (home / "training" / NAME).mkdir(parents=True)
+    shutil.copy(training_home / "training" / NAME / NOTE, home / "training" / NAME)
+    with JudgeHost() as host:
+        profiles(home, host.base_url, profile='key_variable = ""\n', temperature="temperature = 0.7\n")
+        asked = EvaluationOptions(suites=("judge",), judges=("judge",), samples=2, budget=Decimal(50))
+        rejudge(home, load(home), NAME, asked)
+    store = Store(home / "data")
+    last = store.read("rollouts", partition=NAME).collect().filter(step=STEPS)
+    answers = store.read("model_answers", partition=NAME).collect()
+    assert set(answers["row_id"]) == set(last["row_id"])
+    assert set(answers["output"]) <= set(last["output"])
+    assert set(answers["model"]) == {NAME}
+    kept = store.read("evaluations", partition=NAME).collect().filter(judge="judge", metric="overall")
+    assert kept["value"].to_list() == [pytest.approx(4)]

@@ -4,6 +4,7 @@ It is kept under its name: the answers in `model_answers`, the figures in `evalu
 the same command goes on: what was paid for is in the ledger.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
@@ -89,45 +90,17 @@ def evaluate(
     """
     options = replace(options, prompts=options.prompts or default_prompts(home, target))
     require_options(settings.llm, options)
-    releases = Releases(home)
-    release = "" if options.suites[0] in ROLES else chosen(releases, options.release)
-    answers: pl.DataFrame | None = None
-    unanswered: Mapping[str, int] = {}
-    rows: list[dict[str, Any]] = []
+    started = time.monotonic()
     with no_erasure(home), open_target(home, settings.llm, target) as opened:
-        if opened.file is not None and not set(options.suites) <= set(_OF_ANSWERS):
-            hint = f"of answers there are the suites {', '.join(_OF_ANSWERS)}"
-            raise RequestError("a file of answers cannot be asked", where=opened.file, hint=hint)
-        if opened.encode is not None and set(options.suites) != {"reward_model"}:
-            raise RequestError("an encoder writes no answer", where=target, hint="--suite reward_model")
+        _require_fit(opened, options)
         name = name or opened.name
         require_name(name)
         if options.suites[0] in ROLES:
-            rows = _benchmark_rows(home, opened, options, name)
-            return Evaluated(keep(home, name, None, rows, note_of(target, options)), {})
-        of_release = {"release": release, "content": releases.read(release).content}
-        if opened.encode is not None:
-            triplets = releases.frame(release, "rm_triplets", options.split).collect()
-            rows = _encoder_rows(triplets, opened, options)
-            return Evaluated(keep(home, name, None, rows, note_of(target, options) | of_release), {})
-        llm = opened.llm
-        if "reward_model" in options.suites:  # that its verdicts cannot be read is a figure, and no reason to stop
-            llm = llm.model_copy(update={"failures": 1.0})
-        with open_client(
-            home, llm, options.provider, budget=options.budget, budget_of=f"evaluation {name}", progress=progress
-        ) as client:
-            if not set(_OF_ANSWERS).isdisjoint(options.suites):
-                prompts = releases.frame(release, str(options.prompts), options.split).collect()
-                prompts = prompts.filter(pl.col("variant").fill_null("none") == "none")
-                prompts = draw_prompts(prompts, options.size, options.seed)
-                answers, unanswered = _answers(client, opened, prompts)
-                answers = pl.concat([answers, baseline_rows(prompts, options.seed)])
-                rows += _figures(client, opened, answers, options)
-            if "reward_model" in options.suites:
-                labels = held_out_labels(Store(Home(home).data))
-                rows += reward_model_rows(client, labels, str(opened.alias), opened.name, options.seed)
-        note = note_of(target, options) | of_release | {"unanswered": unanswered}
-        return Evaluated(keep(home, name, answers, rows, note), unanswered)
+            made = _Measured(_benchmark_rows(home, opened, options, name))
+        else:
+            made = _measure(home, opened, options, f"evaluation {name}", progress)
+        note = {**note_of(target, options), **made.note, "seconds": round(time.monotonic() - started, 1)}
+        return Evaluated(keep(home, name, made.answers, made.rows, note), made.unanswered)
 
 
 def evaluate_people(home: Path, *, seed: int = 0) -> Version:
@@ -235,6 +208,56 @@ def note_of(target: str, options: EvaluationOptions) -> dict[str, Any]:
     """What an evaluation remembers of how it was made."""
     made = {key: value for key, value in asdict(options).items() if key not in ("release", "budget", "suites")}
     return {"target": target} | {key: str(value) if isinstance(value, Path) else value for key, value in made.items()}
+
+
+class _Measured(NamedTuple):
+    """Rows of `evaluations`, and what they are of."""
+
+    rows: list[dict[str, Any]]
+    note: Mapping[str, Any] = {}
+    answers: pl.DataFrame | None = None
+    unanswered: Mapping[str, int] = {}
+
+
+def _require_fit(target: Target, options: EvaluationOptions) -> None:
+    """Raises RequestError for suites that a target cannot be put to."""
+    if target.file is not None and not set(options.suites) <= set(_OF_ANSWERS):
+        hint = f"of answers there are the suites {', '.join(_OF_ANSWERS)}"
+        raise RequestError("a file of answers cannot be asked", where=target.file, hint=hint)
+    if target.encode is not None and set(options.suites) != {"reward_model"}:
+        raise RequestError("an encoder writes no answer", where=target.name, hint="--suite reward_model")
+
+
+def _measure(
+    home: Path, target: Target, options: EvaluationOptions, budget_of: str, progress: Progress | None
+) -> _Measured:
+    """The suites over a release, and over labels."""
+    releases = Releases(home)
+    release = chosen(releases, options.release)
+    note: dict[str, Any] = {"release": release, "content": releases.read(release).content}
+    if target.encode is not None:
+        triplets = releases.frame(release, "rm_triplets", options.split).collect()
+        return _Measured(_encoder_rows(triplets, target, options), note)
+    llm = target.llm
+    if "reward_model" in options.suites:  # that its verdicts cannot be read is a figure, and no reason to stop
+        llm = llm.model_copy(update={"failures": 1.0})
+    answers: pl.DataFrame | None = None
+    unanswered: Mapping[str, int] = {}
+    rows: list[dict[str, Any]] = []
+    with open_client(
+        home, llm, options.provider, budget=options.budget, budget_of=budget_of, progress=progress
+    ) as client:
+        if not set(_OF_ANSWERS).isdisjoint(options.suites):
+            prompts = releases.frame(release, str(options.prompts), options.split).collect()
+            prompts = prompts.filter(pl.col("variant").fill_null("none") == "none")
+            prompts = draw_prompts(prompts, options.size, options.seed)
+            answers, unanswered = _answers(client, target, prompts)
+            answers = pl.concat([answers, baseline_rows(prompts, options.seed)])
+            rows += _figures(client, target, answers, options)
+        if "reward_model" in options.suites:
+            labels = held_out_labels(Store(Home(home).data))
+            rows += reward_model_rows(client, labels, str(target.alias), target.name, options.seed)
+    return _Measured(rows, note | {"unanswered": unanswered}, answers, unanswered)
 
 
 def _answers(client: LLMClient, target: Target, prompts: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, int]]:

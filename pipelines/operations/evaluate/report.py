@@ -27,15 +27,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _TEMPLATE = Path(__file__).with_name("report.html.j2")
+MADE_OF = ("evaluation", "suite", "how it was made")
 Row = dict[str, Any]
 
 
 class Suite(NamedTuple):
-    """How the figures of a suite are shown: what they are, the papers' rows, what to read with them."""
+    """How the figures of a suite are shown: what they are, the papers' rows, what to read with them, and what of its
+    note tells how they were made. `down`: figures stand down and models across, for there are more figures.
+    """
 
     title: str
     papers: Mapping[str, Figures] = {}
     notes: Sequence[str] = ()
+    made: Sequence[str] = ()
+    down: bool = False
+
+
+_ANSWERED = ("prompts", "split")
 
 
 SUITES: dict[str, Suite] = {
@@ -47,6 +55,7 @@ SUITES: dict[str, Suite] = {
             "NAvg chooses no model: Distinct-1 weighs most in it, and is highest where an answer is short.",
             "post_copied, generic_comfort and sibling are baselines: no model wrote them.",
         ),
+        _ANSWERED,
     ),
     "judge": Suite(
         "Judged by models (M §4.2)",
@@ -55,16 +64,33 @@ SUITES: dict[str, Suite] = {
             "Scores go from 1 to 5. variance: of an answer's draws, in the mean over answers.",
             "win_rate_beside_a_person: of both orders, a tie counts half. no_verdict: draws that cannot be read.",
         ),
+        (*_ANSWERED, "judges", "samples"),
     ),
     "bias": Suite("What is wrong with the judges", {}, ("A figure whose interval excludes no bias is marked with *.",)),
     "people": Suite("Ranked by people (M, E; C by pairs)", {**E_RANKED, **M_RANKED}),
     "reward_model": Suite(
-        "Reward models (C Table 1)",
+        "Reward models (C Table 1; E's encoder)",
         {},
-        ("On held-out labels of people. A verdict that cannot be read is wrong. A judge must beat length alone.",),
+        (
+            "On held-out labels of people. A verdict that cannot be read is wrong. A judge must beat length alone.",
+            "auc of an encoder: on held-out triplets, by kind of negative.",
+        ),
+        down=True,
     ),
-    "sage": Suite("SAGE", {}, ("10 rounds as published, and 20 as C: two settings, never in one table.",)),
-    "esc_eval": Suite("ESC-Eval", {}, ("Seven dimensions from 0 to 4, the mean of two judges.",)),
+    "sage": Suite(
+        "SAGE",
+        {},
+        ("10 rounds as published, and 20 as C: two settings, never in one table.",),
+        ("seekers", "seeker", "setting"),
+        down=True,
+    ),
+    "esc_eval": Suite(
+        "ESC-Eval",
+        {},
+        ("Seven dimensions from 0 to 4, the mean of two judges.",),
+        ("seekers", "seeker", "judges"),
+        down=True,
+    ),
     "data": Suite(
         "Data of a release",
         {},
@@ -73,6 +99,7 @@ SUITES: dict[str, Suite] = {
             "human answer; of a chain what stands before its answer, which is the human one.",
             "personal_data is what the wide finder reports: an upper bound, for it reports rather too much.",
         ),
+        down=True,
     ),
 }
 
@@ -101,9 +128,10 @@ def write_report(home: Path, names: Sequence[str], folder: Path) -> list[Path]:
     for name in names:
         if name not in known:
             raise UnknownName("evaluation", name, known)
-    made_of = [(name, _made_of(store, name)) for name in names or known]
-    tables = list(_tables(store, [name for name, _ in made_of]))
-    judges = _calibrated(store, _judges(store, [name for name, _ in made_of]))
+    names = names or known
+    made_of = list(_made_of(store, names))
+    tables = list(_tables(store, names))
+    judges = _calibrated(store, _judges(store, names))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     html = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
         made_of=made_of, tables=tables, judges=judges
@@ -135,20 +163,24 @@ def _tables(store: Store, names: Sequence[str]) -> Iterator[Table]:
             parts += [(f"{setting}, by type of seeker", types.filter(mode=setting)) for setting in settings]
         for setting, part in parts:
             if not part.is_empty():
-                yield _table_of_data(part) if suite == "data" else _table(shown, part, setting)
+                yield _table(shown, part, setting)
 
 
 def _table(suite: Suite, rows: pl.DataFrame, setting: str | None) -> Table:
-    """Models down, figures across; where there are several evaluations each line names its own."""
+    """Models down, figures across, or the other way round; where there are several evaluations a model says of which it
+    is.
+    """
     several = rows["evaluation"].n_unique() > 1
     ordered = rows.sort("metric", "mode", "subset")
     figures = list(dict.fromkeys(ordered.select("metric", "mode", "subset").rows()))
     lines: dict[tuple[str, str], dict[tuple[str, str, str], Row]] = {}
     for row in ordered.sort("evaluation", "model", "judge", maintain_order=True).iter_rows(named=True):
-        name = f"{row['model']} ({row['evaluation']})" if several else row["model"]
+        name = row["model"]
+        if several and name != row["evaluation"]:
+            name = f"{name} ({row['evaluation']})"
         lines.setdefault((name, row["judge"]), {})[row["metric"], row["mode"], row["subset"]] = row
     judged = any(judge for _, judge in lines)
-    heads = [_head(*figure) for figure in figures]
+    heads = [_head(metric, "" if mode == setting else mode, subset) for metric, mode, subset in figures]
     cells = [
         [name, *([judge] if judged else []), *(_cell(found.get(figure)) for figure in figures)]
         for (name, judge), found in lines.items()
@@ -164,24 +196,15 @@ def _table(suite: Suite, rows: pl.DataFrame, setting: str | None) -> Table:
             for row in [found.get(figure)]
             if row is not None and row["low"] is not None
         ]
-        if any(row["low"] < row["high"] for _, row in points):
+        if len(points) > 1 and any(row["low"] < row["high"] for _, row in points):
             picture, _ = png(partial(_draw, title=head, points=points), (5.6, 0.9 + 0.28 * len(points)), dpi=80)
             pictures.append((head, base64.b64encode(picture).decode()))
     title = suite.title if setting is None else f"{suite.title}, {setting}"
-    return Table(title, ["model", *(["judge"] if judged else []), *heads], cells, list(suite.notes), pictures)
-
-
-def _table_of_data(rows: pl.DataFrame) -> Table:
-    """Figures down and sets across, for sets have not the same ones."""
-    sets = list(dict.fromkeys(rows.select("evaluation", "model").rows()))
-    several = rows["evaluation"].n_unique() > 1
-    cells: dict[str, dict[tuple[str, str], str]] = {}
-    for row in rows.sort("metric", "mode").iter_rows(named=True):
-        head = _head(row["metric"], row["mode"], row["subset"])
-        cells.setdefault(head, {})[row["evaluation"], row["model"]] = _cell(row)
-    names = [f"{model} ({evaluation})" if several else model for evaluation, model in sets]
-    lines = [[head, *(found.get(one, "") for one in sets)] for head, found in cells.items()]
-    return Table(SUITES["data"].title, ["figure", *names], lines, list(SUITES["data"].notes), [])
+    columns = ["model", *(["judge"] if judged else []), *heads]
+    if suite.down:
+        [columns, *cells] = [list(line) for line in zip(columns, *cells, strict=True)]
+        columns[0] = "figure"
+    return Table(title, columns, cells, list(suite.notes), pictures)
 
 
 def data_table(store: Store, release: str, content: str) -> PaperTable | None:
@@ -192,7 +215,7 @@ def data_table(store: Store, release: str, content: str) -> PaperTable | None:
     if last_note(store, name)["data"]["content"] != content:
         return None
     rows = store.read(FIGURES, partition=name).with_columns(evaluation=pl.lit(name)).collect()
-    table = _table_of_data(rows)
+    table = _table(SUITES["data"], rows, None)
     return PaperTable(table.title, tuple(table.columns), [tuple(row) for row in table.rows], set(), table.notes)
 
 
@@ -222,15 +245,29 @@ def _cell(row: Row | None) -> str:
     return f"{row['value']:.3f}{bounds}{mark}"
 
 
-def _made_of(store: Store, name: str) -> list[tuple[str, str]]:
-    """What the note of an evaluation says."""
-    notes = last_note(store, name)
-    shown = {
-        suite: ", ".join(f"{key} {value}" for key, value in note.items() if value not in (None, "", [], (), {}))
-        for suite, note in notes.items()
-        if suite != "bias"  # as judge
-    }
-    return list(shown.items())
+def _made_of(store: Store, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """How the figures of evaluations were made: evaluation, suite, and what its note says that matters to it."""
+    for name in names:
+        rows = store.read(FIGURES, partition=name).collect()
+        for suite, note in last_note(store, name).items():
+            if suite == "bias":  # as judge
+                continue
+            told = [f"{key} {_told(note[key])}" for key in (*SUITES[suite].made, "release") if note.get(key)]
+            if suite != "data":  # its figures are of turns, characters, rows
+                told.append(f"n = {rows.filter(suite=suite)['n'].max():,}")
+            told += [
+                f"{rows:,} prompts without an answer: {reason}" for reason, rows in note.get("unanswered", {}).items()
+            ]
+            if note.get("provider") == "replay":
+                told.append("replayed")
+            if "seconds" in note:
+                told.append(f"{note['seconds']:,.0f} s")
+            yield name, suite, ", ".join(told)
+
+
+def _told(value: object) -> str:
+    """A path by its name alone: a page goes to others."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value).rpartition("/")[2]
 
 
 def _judges(store: Store, names: Sequence[str]) -> list[str]:
@@ -254,10 +291,8 @@ def _calibrated(store: Store, names: Sequence[str]) -> list[str]:
     return lines
 
 
-def _markdown(made_of: Sequence[tuple[str, Any]], tables: Sequence[Table], judges: Sequence[str]) -> str:
-    lines = ["# Evaluation", ""]
-    for name, note in made_of:
-        lines += [f"* **{_escaped(name)}**: {_escaped('; '.join(f'{key} {value}' for key, value in note))}"]
+def _markdown(made_of: Sequence[tuple[str, str, str]], tables: Sequence[Table], judges: Sequence[str]) -> str:
+    lines = ["# Evaluation", "", _line(MADE_OF), _line(["---"] * len(MADE_OF)), *map(_line, made_of)]
     for table in tables:
         lines += ["", f"## {table.title}", ""]
         lines += [_line(table.columns), _line(["---"] * len(table.columns)), *map(_line, table.rows)]
