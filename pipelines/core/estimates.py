@@ -103,6 +103,20 @@ def estimate_mean(values: Floats, items: Iterable[object], *, draws: int = DRAWS
     return estimate
 
 
+def estimate_share(hits: Floats, items: Iterable[object], *, draws: int = DRAWS, seed: int = 0) -> Estimate:
+    """The mean of what is 1 or 0, as `estimate_mean`. Where all are the same, of which a bootstrap would say that it is
+    certain, the interval is Wilson's, of as many as there are items.
+    """
+    items = list(items)
+    defined = np.isfinite(hits)
+    if defined.any() and (hits[defined] == hits[defined][0]).all():
+        n_items = len({item for item, one in zip(items, defined, strict=True) if one})
+        found = wilson(n_items if hits[defined][0] else 0, n_items)
+        assert found is not None
+        return found
+    return estimate_mean(hits, items, draws=draws, seed=seed)
+
+
 def auc(positives: Floats, negatives: Floats) -> float | None:
     """How often a positive scores higher than a negative, a tie counting half; None where either are missing."""
     return _number(weighted_auc(positives, negatives, np.ones((1, len(positives))), np.ones((1, len(negatives))))[0])

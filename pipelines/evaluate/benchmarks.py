@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.core.estimates import Estimate, Floats, bootstrap, estimate_mean
+from pipelines.core.estimates import Estimate, Floats, bootstrap, estimate_mean, estimate_share
 from pipelines.errors import GongqingError, RequestError
 from pipelines.evaluate.answering import STAGE
 from pipelines.evaluate.emotions import End
@@ -151,9 +151,11 @@ def benchmark_rows(
     rows: list[Row] = []
     for metric in given[0] if given else ():
         values = np.array([one[metric] for one in given], np.float64)
-        for subset in ("all", *(() if metric in get_args(End) else (WORST,)), *sorted(set(types))):
+        is_share = metric in get_args(End)
+        estimated = estimate_share if is_share else estimate_mean
+        for subset in ("all", *(() if is_share else (WORST,)), *sorted(set(types))):
             chosen = values if subset in ("all", WORST) else values[[one == subset for one in types]]
-            estimate = _worst(chosen, seed) if subset == WORST else estimate_mean(chosen, range(len(chosen)), seed=seed)
+            estimate = _worst(chosen, seed) if subset == WORST else estimated(chosen, range(len(chosen)), seed=seed)
             shown = subset if subset in ("all", WORST) else f"type {subset}"
             rows.append(about | {"metric": metric, "subset": shown, "n": len(chosen)} | estimate._asdict())
     unscored = {"value": (len(samples) - len(scores)) / len(samples) if samples else None, "low": None, "high": None}

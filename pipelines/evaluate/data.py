@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from pydantic import ValidationError
 
-from pipelines.core.estimates import Estimate, estimate_mean
+from pipelines.core.estimates import Estimate, estimate_share
 from pipelines.dedup import find_duplicates
 from pipelines.rewards.format import section
 from pipelines.text.artefacts import kinds
@@ -71,8 +71,8 @@ def _measured(
 
     def share(values: Sequence[float] | pl.Series, chosen: pl.Series | None = None, times: float = 1.0) -> Estimate:
         of_groups = groups if chosen is None else groups.filter(chosen)
-        numbers = np.asarray(values, np.float64) * times
-        return estimate_mean(numbers, of_groups.to_list(), seed=seed)
+        found = estimate_share(np.asarray(values, np.float64), of_groups.to_list(), seed=seed)
+        return Estimate(*(None if one is None else one * times for one in found))
 
     for n in (1, 2):
         grams = [gram for text in outputs for gram in zip(*(text[at:] for at in range(n)), strict=False)]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pipelines.core.estimates import DRAWS, Estimate, Floats, bootstrap, estimate_mean, ratios
+from pipelines.core.estimates import DRAWS, Estimate, Floats, bootstrap, estimate_mean, estimate_share, ratios
 from pipelines.evaluate.judges import RESPECTS, Judged
 
 ALL_JUDGES = "all judges"
@@ -32,7 +32,8 @@ def judge_figures(judged: Judged, *, draws: int = DRAWS, seed: int = 0) -> list[
 
     def add(model: str, judge: str, metric: str, values: pl.Series, items: pl.Series) -> None:
         numbers = values.cast(pl.Float64).to_numpy().astype(np.float64)
-        estimate = estimate_mean(numbers, items.to_list(), draws=draws, seed=seed)
+        estimated = estimate_share if values.dtype == pl.Boolean else estimate_mean
+        estimate = estimated(numbers, items.to_list(), draws=draws, seed=seed)
         n = len(values) - values.null_count()
         rows.append(_row(model, judge, metric, "", n, estimate))
 
@@ -104,10 +105,11 @@ def _position(comparisons: pl.DataFrame, judge: str, draws: int, seed: int) -> l
         changes = (both["true"] != both["false"]).cast(pl.Float64)
     else:
         both, changes = both.clear(), pl.Series([], dtype=pl.Float64)
-    changed = estimate_mean(changes.to_numpy(), both["row_id"], draws=draws, seed=seed)
+    changed = estimate_share(changes.to_numpy(), both["row_id"], draws=draws, seed=seed)
     decided = comparisons.filter(pl.col("preference").is_in(["first", "second"]))
-    first = ((decided["preference"] == "first") == decided["reference_first"]).cast(pl.Float64) - 0.5
-    leaning = estimate_mean(first.to_numpy(), decided["row_id"], draws=draws, seed=seed)
+    first = ((decided["preference"] == "first") == decided["reference_first"]).cast(pl.Float64)
+    share = estimate_share(first.to_numpy(), decided["row_id"], draws=draws, seed=seed)
+    leaning = Estimate(*(None if one is None else one - 0.5 for one in share))
     return [
         _row(judge, judge, "position", "changes with places", len(both), changed),
         _row(judge, judge, "position", "first in place wins, less half", len(decided), leaning),

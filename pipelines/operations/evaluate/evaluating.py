@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import polars as pl
 
-from pipelines.core.estimates import estimate_mean
+from pipelines.core.estimates import estimate_share
 from pipelines.core.home import Home
 from pipelines.errors import NoVersion, RequestError, UnknownName
 from pipelines.evaluate.answering import SETS, ask_model, baseline_rows, draw_prompts, read_answers
@@ -321,6 +321,6 @@ def _automatic_rows(answers: pl.DataFrame, options: EvaluationOptions) -> list[d
         rows += [about | row for row in table.rename({"n_answers": "n"}).to_dicts()]
         if not of_model["baseline"].any():
             form = np.array([float(holds(output)) for output in of_model["output"]])
-            estimate = estimate_mean(form, of_model["row_id"])
+            estimate = estimate_share(form, of_model["row_id"])
             rows.append(about | {"metric": "form", "mode": options.prompts, "n": len(form)} | estimate._asdict())
     return rows

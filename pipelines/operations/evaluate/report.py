@@ -254,7 +254,7 @@ def _made_of(store: Store, names: Sequence[str]) -> Iterator[tuple[str, str, str
                 continue
             told = [f"{key} {_told(note[key])}" for key in (*SUITES[suite].made, "release") if note.get(key)]
             if suite != "data":  # its figures are of turns, characters, rows
-                told.append(f"n = {rows.filter(suite=suite)['n'].max():,}")
+                told.append(f"n = {max(rows.filter(suite=suite)['n'], default=0):,}")
             told += [
                 f"{rows:,} prompts without an answer: {reason}" for reason, rows in note.get("unanswered", {}).items()
             ]

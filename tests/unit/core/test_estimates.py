@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score
 
-from pipelines.core.estimates import Estimate, auc, bootstrap, estimate_mean, ratios, weighted_auc, wilson
+from pipelines.core.estimates import (
+    Estimate,
+    auc,
+    bootstrap,
+    estimate_mean,
+    estimate_share,
+    ratios,
+    weighted_auc,
+    wilson,
+)
 
 SCORES = st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.5, 0.7, 0.9]), max_size=8).map(
     lambda one: np.array(one, np.float64)
@@ -94,3 +103,13 @@ def test_the_order_of_values_says_nothing_about_their_mean_or_its_interval():
     order = rng.permutation(40)
     mean = estimate_mean(values, items)
     assert estimate_mean(values[order], items[order]) == pytest.approx(mean)
+
+
+def test_a_share_of_none_or_of_all_is_not_certain():
+    items = [f"q{n // 2}" for n in range(20)]
+    for hit in (0.0, 1.0):
+        share = estimate_share(np.array([*np.full(18, hit), np.nan, np.nan]), items)
+        assert share == wilson(int(hit) * 9, 9), "of nine questions something is known"
+    some = np.array([0.0, 1.0] * 10)
+    assert estimate_share(some, items) == estimate_mean(some, items)
+    assert estimate_share(np.empty(0), []) == Estimate(None, None, None)
