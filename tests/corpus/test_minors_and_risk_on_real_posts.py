@@ -1,6 +1,8 @@
 """Minors and risk on real posts: the rules by the labels of readers (tools/labels)."""
 
 import json
+import re
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,25 @@ def test_a_minor_is_the_writer_and_nearly_every_one_is_found(ages, limit, named)
     told = [one["young"][limit] for one in ages if one["age"] in named]
     assert sum(flagged) / len(flagged) >= 0.95
     assert sum(told) / len(told) >= 0.93
+
+
+def test_a_minor_is_found_in_dialogues_as_well(shared: Path):
+    """What clients say in CPsyCounD; those of whom a reader could not tell count neither way."""
+    path = ROOT / "tools" / "labels" / "age_in_dialogues.jsonl"
+    ages = {one["id"]: one["age"] for one in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
+    told: dict[str, str] = {}
+    with tarfile.open(shared / "zh_multiturn" / "cpsycound_raw.tar.gz") as archive:
+        for member in archive.getmembers():
+            if (file := archive.extractfile(member)) is not None:
+                parts = re.split("(来访者|心理咨询师)：", file.read().decode())
+                words = [said for who, said in zip(parts[1::2], parts[2::2], strict=True) if who == "来访者"]
+                told[f"cpsycoun:{Path(member.name).stem.removeprefix('case_')}"] = "\n".join(words)
+    frame = pl.DataFrame({"age": list(ages.values()), "text": [told[name] for name in ages]})
+    frame = frame.with_columns(as_simplified(pl.col("text"))).with_columns(minors(pl.col("text")).alias("young"))
+    flagged = frame.filter(pl.col("young").struct.field("under_18"), pl.col("age") != "unclear")["age"]
+    minor = frame.filter(pl.col("age").is_in(["under_14", "under_18"]))["young"].struct.field("under_18")
+    assert (flagged != "not").mean() >= 0.85
+    assert minor.mean() >= 0.9
 
 
 @pytest.mark.parametrize(
