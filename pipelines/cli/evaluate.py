@@ -50,7 +50,7 @@ def model(
         str | None, typer.Option(help="grpo_ecot, grpo_coe or grpo_cer (default: the run's, else grpo_coe).")
     ] = None,
     split: Annotated[str, typer.Option(help="test or validation.")] = "test",
-    size: Annotated[int, typer.Option(min=0, help="How many prompts; 0: all.")] = 100,
+    size: Annotated[int, typer.Option(min=0, help="How many prompts; 0: all, as of a file.")] = 100,
     seekers: Annotated[
         Path | None, typer.Option(help="Of sage and esc_eval: profiles of seekers, JSON lines.", dir_okay=False)
     ] = None,

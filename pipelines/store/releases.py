@@ -165,11 +165,13 @@ class Releases:
         )
 
 
-def require_name(name: str) -> None:
-    """Raises RequestError for what cannot name a release: it names a folder, and a tag on the Hub."""
+def require_name(name: str, what: str = "a release") -> None:
+    """Raises RequestError for what cannot name a release, or something else: a folder has its name, and a tag on the
+    Hub.
+    """
     if not _NAME.fullmatch(name) or _TAKEN.fullmatch(name):
         raise RequestError(
-            f"{name!r} cannot name a release",
+            f"{name!r} cannot name {what}",
             hint="up to 64 small letters, figures, points, hyphens and underscores, a letter or figure first; "
             f"no two points together, no point and no .lock at the end, not {_POINTER}",
         )

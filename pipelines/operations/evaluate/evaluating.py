@@ -56,7 +56,7 @@ class EvaluationOptions:
     release: str | None = None  # None: the current one
     prompts: str | None = None  # None: those of the run's recipe, else grpo_coe
     split: str = "test"
-    size: int | None = 100  # prompts; None: all. E asked 2,000
+    size: int | None = 100  # prompts; None: all, as of a file. E asked 2,000
     judges: Sequence[str] = ()
     samples: int = SAMPLES
     seekers: Path | None = None  # profiles of seekers, for the dialogue benchmarks
@@ -94,7 +94,7 @@ def evaluate(
     with no_erasure(home), open_target(home, settings.llm, target) as opened:
         _require_fit(opened, options)
         name = name or opened.name
-        require_name(name)
+        require_name(name, "an evaluation")
         if options.suites[0] in ROLES:
             made = _Measured(_benchmark_rows(home, opened, options, name))
         else:
@@ -250,9 +250,12 @@ def _measure(
         if not set(_OF_ANSWERS).isdisjoint(options.suites):
             prompts = releases.frame(release, str(options.prompts), options.split).collect()
             prompts = prompts.filter(pl.col("variant").fill_null("none") == "none")
-            prompts = draw_prompts(prompts, options.size, options.seed)
+            prompts = draw_prompts(prompts, None if target.file else options.size, options.seed)
             answers, unanswered = _answers(client, target, prompts)
-            answers = pl.concat([answers, baseline_rows(prompts, options.seed)])
+            baselines = baseline_rows(prompts, options.seed)
+            if taken := sorted({*answers["model"]} & {*baselines["model"]}):
+                raise RequestError("a model is called as a baseline", where=taken[0], hint="give it another name")
+            answers = pl.concat([answers, baselines])
             rows += _figures(client, target, answers, options)
         if "reward_model" in options.suites:
             labels = held_out_labels(Store(Home(home).data))

@@ -40,8 +40,10 @@ def rejudge(
 
     Raises UnknownName where there is neither, NoVersion where there is no such log, and as `evaluate`.
     """
-    if "esc_eval" in options.suites:
+    if options.suites == ("esc_eval",):
         return _rejudge_dialogues(home, settings, name, options)
+    if options.suites != ("judge",):
+        raise RequestError("nobody judges that suite again", where=", ".join(options.suites), hint="judge, or esc_eval")
     store = Store(Home(home).data)
     known = name in store.partitions(FIGURES)
     notes = last_note(store, name) if known else {}

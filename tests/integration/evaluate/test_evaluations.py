@@ -119,8 +119,10 @@ def test_a_file_of_answers_is_judged_again_by_another_and_no_answer_is_paid_for(
     rows = [{"row_id": row_id, "output": ANSWER, "model": "ours"} for row_id in prompts["row_id"]]
     file = tmp_path / "answers.jsonl"
     file.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
-    evaluate(home, load(home), str(file), options(size=None, suites=("judge",), judges=("judge",)))
+    evaluate(home, load(home), str(file), options(size=2, suites=("judge",), judges=("judge",)))
     assert {payload["model"] for payload in host.asked} == {"judge-1"}
+    kept = Store(home / "data").read("model_answers", partition="answers").collect()
+    assert set(kept.filter(model="ours")["row_id"]) == set(prompts["row_id"]), "of a file all are taken"
     rejudge(home, load(home), "answers", options(suites=("judge",), judges=("second",)))
     assert {payload["model"] for payload in host.asked} == {"judge-1", "second-1"}
     judges = {judge for suite, _, judge, *_ in figures(home, "answers") if suite == "judge"}
@@ -156,6 +158,18 @@ def test_what_cannot_be_evaluated_is_refused_before_anything_is_asked(
     with pytest.raises(error, match=says):
         evaluate(home, load(home), target, options(**more))
     assert host.asked == []
+
+
+def test_no_model_is_called_as_a_baseline_and_nobody_judges_what_has_no_judge(home: Path, tmp_path: Path):
+    prompts = pl.read_parquet(home / "releases" / "v1" / "grpo_coe" / "*.parquet").filter(split="test")
+    file = tmp_path / "sibling.jsonl"
+    file.write_text(json.dumps({"row_id": prompts["row_id"][0], "output": ANSWER}), encoding="utf-8")
+    with pytest.raises(RequestError, match="called as a baseline"):
+        evaluate(home, load(home), str(file), options())
+    with pytest.raises(RequestError, match="cannot name an evaluation"):
+        evaluate(home, load(home), "tested", options(), name="../x")
+    with pytest.raises(RequestError, match="nobody judges that suite"):
+        rejudge(home, load(home), "tested", options(suites=("automatic",)))
 
 
 def test_a_judge_that_draws_the_same_each_time_is_refused(home: Path):
