@@ -3,7 +3,8 @@
 Exact keys, which the table `splits` remembers: a hash of a text's key (the same in any place), an author's pseudonym.
 Soft keys, which are stored nowhere and must not move a row that has its split: texts that are nearly equal or equal but
 for marks, and shared passages. Where a chain of nearly equal texts reaches from one split to another, its pairs have
-keys and not the chain: what is in the middle is dropped. A passage in two splits, or of very many texts, is no key.
+keys and not the chain: what is in the middle is dropped. A passage in two splits is no key, and neither is a title, an
+answer, a turn or a passage of very many rows: a form of a site, a reply that somebody pastes everywhere.
 """
 
 import numpy as np
@@ -85,7 +86,7 @@ TELLING = 10
 # An answer or a later turn of as many characters is nobody's formula; a shorter one may be anybody's.
 LONG = 50
 SIMILAR = 0.8
-# A passage of more texts than these is a greeting, a form of a site, a song: it makes no two rows one story.
+# What stands in more texts or rows than these is a greeting, a form of a site, a song: it makes no two rows one story.
 FORMULA = 50
 
 _SOFT = {"row_id": pl.String, "key": pl.String}
@@ -95,7 +96,8 @@ def post_texts(posts: pl.DataFrame) -> pl.DataFrame:
     """The texts of posts that are keys: whole text, title, body and answers, the last three where long enough.
 
     Returns:
-        `row_id`, `text` (normalised), `key`, and `title`: whether the text is one. Every row has one text at least.
+        `row_id`, `text` (normalised), `key`, `title`: whether the text is one, and `whole`: whether it is the first of
+        its row. Every row has one that is.
     """
     row_id = pl.col("post_id").alias("row_id")
     answers = pl.col("answers").list.eval(keys.key(pl.element().struct.field("text")))
@@ -121,6 +123,12 @@ def dialogue_texts(dialogues: pl.DataFrame) -> pl.DataFrame:
         dialogues.select(row_id, text=telling.list.first().fill_null(seeker.list.join("\n"))),
         dialogues.select(row_id, text=_long(turns)).explode("text"),
     )
+
+
+def without_formulas(texts: pl.DataFrame) -> pl.DataFrame:
+    """The texts of all posts and dialogues, without those of more than FORMULA rows that are no row's whole."""
+    n_rows = pl.col("row_id").n_unique().over("key")
+    return texts.filter(pl.col("whole") | (n_rows <= FORMULA))
 
 
 def post_keys(posts: pl.DataFrame, texts: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -159,7 +167,9 @@ def _long(keys: pl.Expr) -> pl.Expr:
 
 
 def _with_keys(*texts: pl.DataFrame, titles: int | None = None) -> pl.DataFrame:
-    marked = [frame.with_columns(title=pl.lit(place == titles)) for place, frame in enumerate(texts)]
+    marked = [
+        frame.with_columns(title=pl.lit(place == titles), whole=pl.lit(place == 0)) for place, frame in enumerate(texts)
+    ]
     present = pl.concat(marked).drop_nulls("text")
     return present.with_columns(key="t:" + digests(present["text"]))
 

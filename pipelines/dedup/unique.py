@@ -12,7 +12,14 @@ import polars as pl
 
 from pipelines.core.arrow import buffers
 from pipelines.core.stage import stage
-from pipelines.dedup.group_keys import dialogue_keys, dialogue_texts, post_keys, post_texts, soft_keys
+from pipelines.dedup.group_keys import (
+    dialogue_keys,
+    dialogue_texts,
+    post_keys,
+    post_texts,
+    soft_keys,
+    without_formulas,
+)
 from pipelines.dedup.jaccard import similarities
 from pipelines.dedup.search import Search, name_clusters, searching
 from pipelines.errors import RequestError
@@ -50,9 +57,10 @@ def unique(
     posts = posts.with_columns(cluster=post_clusters(posts, search))
     dialogues = dialogues.with_columns(cluster=dialogue_clusters(dialogues, search))
     # Grouped before any is merged: what a duplicate's author wrote elsewhere belongs to the group as well.
-    texts = post_texts(posts), dialogue_texts(dialogues)
-    exact = post_keys(posts, texts[0]), dialogue_keys(dialogues, texts[1])
-    soft = soft_keys(pl.concat(texts), known_splits(pl.concat(exact), known), search)
+    texts = without_formulas(pl.concat([post_texts(posts), dialogue_texts(dialogues)]))
+    of_posts = pl.col("row_id").is_in(posts["post_id"].implode())
+    exact = post_keys(posts, texts.filter(of_posts)), dialogue_keys(dialogues, texts.filter(~of_posts))
+    soft = soft_keys(texts, known_splits(pl.concat(exact), known), search)
     clusters = pl.concat(
         [posts.select("post_id", "cluster"), dialogues.select(post_id="dialogue_id", cluster="cluster")]
     )

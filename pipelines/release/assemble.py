@@ -16,7 +16,7 @@ from pipelines.errors import ReleaseRefused, UnknownName
 from pipelines.judge.turns import system_prompt
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.release.checks.calibrated import calibrations, earlier_calibrations, floors
-from pipelines.release.checks.leaks import LEAKS, descendants, groups, near_duplicates, text_reuse
+from pipelines.release.checks.leaks import LEAKS, descendants, groups, near_duplicates, shared_passages, text_reuse
 from pipelines.release.checks.no_model import NOT_FROM_A_MODEL, UNJUDGED, not_from_a_model, unjudged
 from pipelines.release.checks.people import erased, k_anonymity, minors, personal_data, risks
 from pipelines.release.checks.released import Leak, Released, empty, pinned
@@ -35,7 +35,7 @@ from schemas.tables import TABLES
 Check = Callable[[Released], Iterator[Finding]]
 
 CHECKS: tuple[Check, ...] = (
-    *(near_duplicates, text_reuse, descendants, groups),
+    *(near_duplicates, text_reuse, shared_passages, descendants, groups),
     *(personal_data, not_from_a_model, unjudged, risks, minors, licences, erased),
     *(floors, demanded_judges, earlier_calibrations, k_anonymity, media, empty),
 )

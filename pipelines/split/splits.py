@@ -2,6 +2,9 @@
 
 Rows that share a group key (`pipelines.dedup.group_keys`) form a group. It gets its split once and remembers the exact
 keys of its rows. A new row joins the group whose key it has; one with keys of groups in two splits is dropped.
+
+A weak key ties rows into a group of MOST at most: of sentences that many posts share, each with others, all posts of a
+corpus would become one group.
 """
 
 from collections import Counter, defaultdict
@@ -16,6 +19,8 @@ from schemas.ids import digest, unit_interval
 from schemas.training import Splits
 
 AUTHOR = "a:"  # so begins the key of an author; what follows is a pseudonym
+WEAK = ("p:", "b:")  # so begin the keys of a shared passage, and of texts that differ in marks alone
+MOST = 50  # rows that weak keys tie together; ours
 
 KeysOf = Mapping[str, Sequence[str]]
 
@@ -107,27 +112,33 @@ def _join(exact: KeysOf, all_keys: KeysOf, table: Mapping[str, _Group]) -> tuple
     """Lets rows join the known groups: (row → group, rows in conflict, rows that have no key of any group)."""
     owner = {key: group for group in sorted(table) for key in table[group].keys}
     groups: dict[str, str] = {}
+    n_rows: Counter[str] = Counter()
     conflicting: list[str] = []
     waiting = dict.fromkeys(sorted(exact))
 
-    def place(row: str) -> None:
+    def touched(row: str) -> set[str]:
+        held = ((key, owner[key]) for key in all_keys[row] if key in owner)
+        return {group for key, group in held if not key.startswith(WEAK) or n_rows[group] < MOST}
+
+    def place(row: str, near: set[str]) -> None:
         del waiting[row]
         by_exact = {owner[key] for key in exact[row] if key in owner}
-        touched = {owner[key] for key in all_keys[row] if key in owner}
-        if len({table[group].split for group in touched}) > 1:
+        if len({table[group].split for group in near}) > 1:
             conflicting.append(row)
             return
-        groups[row] = min(by_exact or touched)
+        groups[row] = min(by_exact or near)
+        n_rows[groups[row]] += 1
         for key in all_keys[row]:
             owner.setdefault(key, groups[row])
 
     # Rows that were there before come first, so that no new one takes their place. Then in rounds: a row that joins
     # brings its keys with it. A row in conflict ends the search there, and its keys go to nobody.
     for row in [row for row in waiting if all(key in owner for key in exact[row])]:
-        place(row)
-    while near := [row for row in waiting if any(key in owner for key in all_keys[row])]:
+        place(row, touched(row))
+    while near := [row for row in waiting if touched(row)]:
         for row in near:
-            place(row)
+            if groups_of := touched(row):  # else the group is full by now
+                place(row, groups_of)
     return groups, conflicting, list(waiting)
 
 
@@ -151,19 +162,28 @@ def _new_groups(exact: KeysOf, all_keys: KeysOf, rows: Iterable[str]) -> dict[st
     its exact keys, a text where there is one: pseudonyms are others in each home, and a split follows from the name.
     """
     rows = list(rows)
-    parent: dict[str, str] = {}
-
-    def root(key: str) -> str:
-        while (above := parent.setdefault(key, key)) != key:
-            parent[key] = key = parent[above]
-        return key
-
+    parent = {row: row for row in rows}
+    sizes = dict.fromkeys(rows, 1)
+    holders: defaultdict[str, list[str]] = defaultdict(list)
     for row in rows:
-        for key in all_keys[row][1:]:
-            parent[root(key)] = root(all_keys[row][0])
+        for key in all_keys[row]:
+            holders[key].append(row)
+
+    def root(row: str) -> str:
+        while (above := parent[row]) != row:
+            parent[row] = row = parent[above]
+        return row
+
+    # Weak keys last, those of few rows first: what few share says most.
+    for key in sorted(holders, key=lambda key: (key.startswith(WEAK), len(holders[key]), key)):
+        first, *others = dict.fromkeys(map(root, holders[key]))
+        size = sum(sizes[one] for one in (first, *others))
+        if not key.startswith(WEAK) or size <= MOST:
+            parent |= dict.fromkeys(others, first)
+            sizes[first] = size
     components: defaultdict[str, list[str]] = defaultdict(list)
     for row in rows:
-        components[root(all_keys[row][0])].append(row)
+        components[root(row)].append(row)
     groups = {}
     for component in components.values():
         first = min((key for row in component for key in exact[row]), key=lambda key: (key.startswith(AUTHOR), key))
@@ -201,10 +221,12 @@ def _allot(
     """A split for each new group; `weights` are its rows in each section, `taken` those of known groups by split.
 
     A group is drawn by the section that most of its rows are in, the first by name among equals, and takes room in
-    every section that gives a number. By a share it is drawn alone, so that no other row can move it. A number is
-    filled up in the order of the draws, counting the rows that are there already and never passing it.
+    every section that gives a number. By a share it is drawn alone, so that no other row can move it; but one of more
+    than MOST rows and than the share of all rows is for training. A number is filled up in the order of the draws,
+    counting the rows that are there already and never passing it.
     """
     split_of: dict[str, str] = {}
+    every = sum((*weights.values(), *taken.values()), Counter[str]())
     section_of = {group: min(rows, key=lambda section: (-rows[section], section)) for group, rows in weights.items()}
     left = dict.fromkeys(sections, 1.0)
     for split in ("test", "validation"):
@@ -213,7 +235,10 @@ def _allot(
         draws = {group: unit_interval(seed, split, group) for group in weights if group not in split_of}
         for group in sorted(draws, key=lambda group: (draws[group], group)):
             section = section_of[group]
-            is_drawn = section in room or draws[group] < wanted[section] / left[section]
+            is_drawn = section in room or (
+                draws[group] < wanted[section] / left[section]
+                and weights[group][section] <= max(MOST, wanted[section] * every[section])
+            )
             if is_drawn and all(weights[group][name] <= room[name] for name in weights[group].keys() & room.keys()):
                 split_of[group] = split
                 room = {name: size - weights[group][name] for name, size in room.items()}

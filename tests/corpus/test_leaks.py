@@ -3,7 +3,10 @@
 SMILE was made from PsyQA, several dialogues a question: a third of its first turns are exact repeats of another.
 """
 
+import gzip
 import json
+import random
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,16 +16,19 @@ import pytest
 from sample_rows import dialogue, dialogues, posts
 
 from pipelines.clean import clean_dialogues, clean_posts
-from pipelines.dedup.group_keys import TELLING
+from pipelines.dedup.group_keys import TELLING, post_keys, post_texts, soft_keys, without_formulas
+from pipelines.dedup.search import name_clusters
 from pipelines.dedup.unique import unique
 from pipelines.ingest.importing import read
 from pipelines.settings import PostSizes, SplitSizes
 from pipelines.settings import Splits as Sizes
+from pipelines.split.splits import MOST, give_splits, known_splits
 from pipelines.text import keys
 from schemas.dialogues import CleanDialogues, ImportedDialogues
 from schemas.training import Splits
 
 NONE = Splits.create_empty()
+NO_ANSWERS = pl.List(pl.Struct({"text": pl.String}))
 # So large that half of all pairs that are not tied would stand on two sides.
 MANY = Sizes(posts=PostSizes(test=0.35, validation=0.3), dialogues=SplitSizes(test=0.35, validation=0.3))
 
@@ -182,3 +188,26 @@ def test_nor_when_they_come_crawl_after_crawl(questions: pl.DataFrame, told_agai
     assert before.items() <= split.items()
     assert crossings(told_again, split) == {}
     assert all(row in split for rows in told_again.rows.values() for row in rows.values())
+
+
+# --- Xinli001's posts, put together anew
+
+
+def test_posts_of_lines_that_many_share_are_many_groups_and_come_out_in_the_shares_asked_for(shared: Path):
+    """20,000 posts, each of lines of others: of each line about ten have it, and all hang together."""
+    with gzip.open(shared / "real_posts" / "posts.jsonl.gz", "rt", encoding="utf-8") as lines:
+        told = [re.split(r"(?<=[。！？\n])", json.loads(line)["description"]) for line in lines]
+    some, chance = [line for lines in told for line in lines if len(line.strip()) >= 8], random.Random(0)
+    texts = ["".join(chance.choices(some, k=len(chance.choice(told)))) for _ in range(20_000)]
+    frame = pl.DataFrame({"post_id": [f"r:{n}" for n in range(len(texts))], "text": texts, "description": texts})
+    frame = frame.with_columns(title=pl.lit(""), author=pl.lit(None, pl.String), answers=pl.lit([], NO_ANSWERS))
+    keyed = without_formulas(post_texts(frame))
+    exact = post_keys(frame, keyed)
+    soft = soft_keys(keyed, known_splits(exact, NONE), name_clusters)
+    given = give_splits(exact, exact.clear(), NONE, Sizes(), soft=dict(soft.iter_rows()))
+    assert max(Counter(given.groups.values()).values()) <= MOST
+    assert given.splits.height >= 10_000
+    split_of_group = dict(given.splits.select("group_id", "split").iter_rows())
+    rows = Counter(split_of_group[group] for group in given.groups.values())
+    for name in ("test", "validation"):
+        assert rows[name] / len(texts) == pytest.approx(getattr(Sizes().posts, name), abs=0.01)

@@ -18,7 +18,7 @@ import polars as pl
 from pipelines.core.arrow import buffers
 from pipelines.core.overlap import windows
 from pipelines.dedup.duplicates import find_duplicates
-from pipelines.dedup.group_keys import FORMULA, LONG, SIMILAR, TELLING
+from pipelines.dedup.group_keys import FORMULA, LONG, SIMILAR, TELLING, passages
 from pipelines.dedup.jaccard import similarities
 from pipelines.release.checks.released import Leak, Released, finding, origin
 from pipelines.release.checks.texts import answers_alone, folded
@@ -34,10 +34,10 @@ LEAKS = ("near_duplicates", "text_reuse")  # what a release can mend by leaving 
 def near_duplicates(released: Released) -> Iterator[Finding]:
     """Pairs of texts of different splits whose shingles are at least as alike as those of one cluster.
 
-    Compared are the openings of seekers, and all texts too long for a formula; labels and generic sentences are not.
-    Punctuation, pictures and script do not count.
+    Compared are the openings of seekers, and all texts too long for a formula; labels and generic sentences are not,
+    nor are texts of very many rows (`shared_passages` counts them). Punctuation, pictures and script do not count.
     """
-    compared = _compared(released.texts)
+    compared = _compared(released.texts).filter(pl.col("row_id").n_unique().over("text") <= FORMULA)
     distinct = compared.select("text").unique().sort("text")
     clusters = find_duplicates(distinct["text"], SIMILAR, mode="fast")
     clustered = compared.join(distinct.with_columns(clusters.select("row", "cluster_id")), on="text")
@@ -47,6 +47,23 @@ def near_duplicates(released: Released) -> Iterator[Finding]:
         origin_of = dict(released.rows.drop_nulls("origin").select("row_id", "origin").iter_rows())
         what = f"{len(pairs):,} pairs of (nearly) equal texts stand in different splits"
         yield _leak("near_duplicates", what, pairs, origin_of)
+
+
+def shared_passages(released: Released) -> Iterator[Finding]:
+    """How many held-out rows have a passage in common with a row that trains: what makes no two rows one story, for
+    many have it, or the groups of all who have it would be one.
+    """
+    compared = _compared(released.texts)
+    distinct = compared.select("text").unique().sort("text")
+    marks = passages(distinct["text"]).unique()
+    marked = marks.select("passage", text=distinct["text"].gather(marks["row"])).join(compared, on="text")
+    learnt = marked.filter(split="train")["passage"].unique().implode()
+    rows = marked.filter(pl.col("split") != "train", pl.col("passage").is_in(learnt))["row_id"].unique()
+    if len(rows):
+        of = compared.filter(pl.col("split") != "train")["row_id"].n_unique()
+        what = f"{len(rows):,} of {of:,} held-out rows share a line with a row that trains"
+        hint = "nothing is left out for it: a quotation, a form or a pasted reply is no story (docs/training-sets.md)"
+        yield finding("shared_passages", what, hint, rows, severity="warn")
 
 
 def _compared(texts: pl.DataFrame) -> pl.DataFrame:

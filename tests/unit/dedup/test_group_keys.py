@@ -6,7 +6,15 @@ import polars as pl
 import pytest
 from sample_rows import dialogue, dialogues, post, posts
 
-from pipelines.dedup.group_keys import FORMULA, TELLING, dialogue_keys, post_keys, soft_keys
+from pipelines.dedup.group_keys import (
+    FORMULA,
+    TELLING,
+    dialogue_keys,
+    post_keys,
+    post_texts,
+    soft_keys,
+    without_formulas,
+)
 from pipelines.dedup.group_keys import LONG as LONG_ANSWER
 from pipelines.dedup.search import digests, name_clusters
 
@@ -136,6 +144,16 @@ def test_a_passage_of_very_many_texts_is_a_formula():
 
     assert frozenset(rows(FORMULA)) in groups(soft(rows(FORMULA)))
     assert frozenset(rows(FORMULA + 1)) not in groups(soft(rows(FORMULA + 1)))
+
+
+def test_a_reply_of_very_many_rows_is_no_key_and_a_post_of_as_many_is():
+    def kept(number: int) -> set[str]:
+        answered = [post(n, f"{STORY}{chr(0x4E00 + n)}", QUOTED, title=f"{TITLE}{n}") for n in range(number)]
+        texts = without_formulas(post_texts(posts(*answered, *(post(f"copy{n}", ELSE) for n in range(number)))))
+        return set(texts["text"])
+
+    assert kept(FORMULA) - kept(FORMULA + 1) == {QUOTED.replace("，", ",")}
+    assert ELSE.replace("，", ",") in kept(FORMULA + 1)
 
 
 def test_a_passage_that_stands_in_two_splits_is_no_key():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipelines.settings import PostSizes, SplitSizes
 from pipelines.settings import Splits as Sizes
-from pipelines.split.splits import Grouped, give_splits, known_splits
+from pipelines.split.splits import MOST, Grouped, give_splits, known_splits
 from schemas.training import Splits
 
 Rows = Mapping[str, Iterable[str]]
@@ -132,6 +132,55 @@ def test_soft_keys_of_two_splits_drop_the_new_row_and_no_other():
     given = give({"a": ["1"], "b": ["2"], "0": ["new"]}, TWO, soft=soft)
     assert splits_of(given) == {"a": "test", "b": "train"}
     assert given.conflicts == {"0": "test (g1) and train (g2)"}
+
+
+def chained(number: int, kind: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Rows of which each shares a soft key with the next, and their soft keys."""
+    rows = singletons(number)
+    return rows, {f"r{n}": [f"{kind}:{n}", f"{kind}:{n + 1}"] for n in range(number)}
+
+
+def test_a_chain_of_weak_keys_is_cut_into_groups_of_a_number_and_one_of_strong_keys_is_not():
+    rows, soft = chained(4 * MOST, "p")
+    heights = Counter(give(rows, soft=soft).groups.values())
+    assert max(heights.values()) <= MOST
+    assert len(heights) < len(rows) / 2, "they tie as far as that"
+    rows, soft = chained(4 * MOST, "n")
+    assert len(set(give(rows, soft=soft).groups.values())) == 1
+
+
+def test_no_row_joins_a_full_group_by_a_weak_key():
+    rows, soft = chained(MOST, "p")
+    known = give(rows, soft=soft)
+    more = rows | singletons(2, "s")
+    soft |= {"s0": ["p:3"], "s1": ["n:3"]}
+    soft["r3"] = [*soft["r3"], "n:3"]
+    given = give(more, known.splits, soft=soft)
+    assert given.groups["s1"] == given.groups["r3"]
+    assert given.groups["s0"] not in {given.groups[row] for row in rows}
+
+
+def test_what_few_rows_share_ties_before_what_many_share():
+    rows = singletons(MOST + 2)
+    soft = {row: ["p:many"] for row in rows if row != "r0"} | {"r0": ["p:two"]}
+    soft["r1"] = ["p:many", "p:two"]
+    groups = give(rows, soft=soft).groups
+    assert groups["r0"] == groups["r1"]
+    assert len(set(groups.values())) == len(rows) - 1, "and the others stay by themselves"
+
+
+def test_a_group_larger_than_the_share_of_a_split_is_for_training():
+    large = {f"l{n}": [f"t:l{n}", "a:u_1"] for n in range(400)}
+    drawn = [
+        splits_of(give(large | singletons(600), wanted=sizes(test=0.3, validation=0.3), seed=seed))["l0"]
+        for seed in range(12)
+    ]
+    assert set(drawn) == {"train"}
+    drawn = [
+        splits_of(give(large | singletons(600), wanted=sizes(test=0.45, validation=0.45), seed=seed))["l0"]
+        for seed in range(12)
+    ]
+    assert {"test", "validation"} <= set(drawn)
 
 
 def test_a_row_that_was_there_is_placed_before_a_new_one():

@@ -9,15 +9,18 @@ from opencc import OpenCC
 from released_rows import few_rows
 from unique_rows import answer, post, sampled_round, splits
 
+from pipelines.dedup.group_keys import FORMULA
 from pipelines.release.checks.leaks import (
     MADE_OF_TRAINING_ROWS,
     Document,
     descendants,
     groups,
     near_duplicates,
+    shared_passages,
     shingles,
     text_reuse,
 )
+from pipelines.release.checks.released import Released
 from pipelines.trainsets.labelled import labelled
 from pipelines.trainsets.reward_sets import reward_samples
 from pipelines.trainsets.warm_starts import cer_samples
@@ -66,6 +69,21 @@ def test_a_long_answer_counts_and_a_short_formula_does_not():
     assert two("抱抱你，会好起来的，加油。") == []
     (found,) = two(LONG)
     assert found.count == 1
+
+
+def test_a_reply_of_very_many_rows_is_counted_and_nothing_is_left_out_for_it():
+    def pasted(number: int) -> Released:
+        told = (f"{chr(0x4E00 + 7 * n)}{n * n}的事情让我想了很多" for n in range(number))
+        rows = [post(n, text, answer(f"s:{n}/a", LONG), group_id=f"g{n % 2 + 1}") for n, text in enumerate(told)]
+        return few_rows(*rows, split_of=SPLITS)
+
+    assert [found.check for found in near_duplicates(pasted(FORMULA + 1))] == []
+    (found,) = shared_passages(pasted(FORMULA + 1))
+    assert (found.severity, found.count) == ("warn", FORMULA // 2)
+    assert "25 of 25 held-out rows" in found.what
+    (found,) = near_duplicates(pasted(FORMULA))
+    assert found.count == (FORMULA // 2) ** 2
+    assert list(shared_passages(few_rows(*POSTS, split_of=SPLITS))) == []
 
 
 def test_ends_of_a_chain_are_no_pair():
