@@ -82,11 +82,15 @@ class Runs:
         windows = hashes(codes, self._window, _BASE)
         low, high = (np.searchsorted(self._hashes, windows, side) for side in ("left", "right"))
         hits = high - low
+        if not hits.any():  # as of most texts
+            return []
         at = np.repeat(np.arange(len(windows)), hits)
         place = self._places[np.arange(len(at)) + np.repeat(low - (np.cumsum(hits) - hits), hits)]
         for far in range(self._window):  # a hash alone decides nothing
             same = codes[at + far] == self._codes[place + far]
             at, place = at[same], place[same]
+        if not len(at):
+            return []
         # Of what a run has beside a window of its own, half or more lies on one side: most chance hits end here.
         half = (self.least - self._window + 1) // 2
         left, right = self._sides(codes, at, place, at + self._window, half)

@@ -35,6 +35,11 @@ _LAST_WORDS = 2000
 _MAX_TOKENS = 1024  # of a reply, where the run does not say
 _TEXTS = 256  # read at a time
 
+# It ends with us, however we end: prctl's PR_SET_PDEATHSIG stays over exec, and no server of others reads our pipe.
+_TIED = (
+    "import ctypes, os, signal, sys; ctypes.CDLL(None).prctl(1, signal.SIGTERM); os.execv(sys.argv[1], sys.argv[1:])"
+)
+
 # The vectors [n, d] of n texts, of unit length.
 Encode = Callable[[Sequence[str], Kind], NDArray[np.float64]]
 
@@ -69,7 +74,7 @@ def serve_model(run: Path) -> Iterator[ServedModel]:
         log = Path(scratch) / "server.log"
         with log.open("wb") as words:
             process = subprocess.Popen(
-                command,
+                [str(PYTHON), "-c", _TIED, *command],
                 cwd=scratch,
                 env=_environment(run),
                 stdin=subprocess.DEVNULL,

@@ -4,6 +4,10 @@ judges on loopback; then once more from what was recorded of it.
 
 import json
 import shutil
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -137,6 +141,27 @@ def test_an_encoder_is_measured_on_held_out_triplets_by_kind_of_negative(home: P
     assert (kept["low"] <= kept["value"]).all()
     with pytest.raises(RequestError, match="an encoder writes no answer"):
         evaluate(home, load(home), ENCODER, EvaluationOptions())
+
+
+def test_the_server_of_a_model_ends_with_an_evaluation_that_is_killed(home: Path):
+    script = """if True:
+        import sys, time, pathlib
+        from pipelines.train.serving import serve_model
+        with serve_model(pathlib.Path(sys.argv[1])) as served:
+            print(served.base_url, flush=True)
+            time.sleep(600)
+    """
+    command = [sys.executable, "-c", script, str(home / "training" / MODEL)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        port = int(process.stdout.readline().strip().removesuffix("/v1").rpartition(":")[2])
+        process.kill()
+    for _ in range(200):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)):
+                return
+        time.sleep(0.1)
+    pytest.fail("it still listens")
 
 
 def test_the_report_has_a_table_of_every_suite(home: Path, tmp_path: Path):

@@ -8,7 +8,7 @@ text may not repeat them either.
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import polars as pl
@@ -64,6 +64,7 @@ def restored(text: str, texts: Mapping[str, str]) -> tuple[str, list[str]]:
 PUBLISHABLE = ("given", "public_licence", "synthetic", "invented")
 LEAST = 15  # characters of a run that no publication may repeat
 _OWN_LEAST = 6  # Chinese ones of the row's own writer: a title, or a few words that a chain quotes
+_REMEMBERED = 1 << 16  # texts
 _OUR_LEAST = 40  # English letters: three or four words of a prompt or a card of ours stand in any corpus
 _HAN = re.compile("[\u3400-\u9fff]")
 
@@ -80,6 +81,9 @@ class PrivateTexts:
     """The texts of a home that may not be published."""
 
     def __init__(self, texts: Iterator[Text]) -> None:
+        # Prompts, and the turns before a round, stand in many rows.
+        self.repeated_folded = lru_cache(_REMEMBERED)(self._repeated_folded)
+        self.repeated_in_ours = lru_cache(_REMEMBERED)(self._repeated_in_ours)
         self._of_owner: dict[str, dict[str, str]] = defaultdict(dict)
         for text, row_id, owner in texts:
             self._of_owner[owner].setdefault(text, row_id)
@@ -100,12 +104,12 @@ class PrivateTexts:
         known = ((row_id, fold(text)) for texts in self._of_owner.values() for text, row_id in texts.items())
         return Runs(((row_id, text) for row_id, text in known if len(text) >= LEAST), LEAST)
 
-    def repeated_in_ours(self, text: str) -> list[Run]:
+    def _repeated_in_ours(self, text: str) -> list[Run]:
         """The runs in a text that we wrote, such as a prompt or a card: short ones in English are chance."""
         runs = self.runs.find(text)
         return [run for run in runs if run.end - run.start >= _OUR_LEAST or not text[run.start : run.end].isascii()]
 
-    def repeated_folded(self, text: str) -> bool:
+    def _repeated_folded(self, text: str) -> bool:
         """Whether a text, outside of its references, repeats any in other marks, another width or the other script."""
         return any(self._folded_runs.find(key_of(part, "script")) for part in _QUOTE.sub("\0", text).split("\0"))
 

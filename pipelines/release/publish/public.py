@@ -12,7 +12,8 @@ there a missed name costs more than a lost sentence.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import islice
+from hashlib import blake2b
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from pipelines.errors import PrivateText
 from pipelines.release.publish.private import LEAST, PUBLISHABLE, PrivateTexts, elsewhere, has_quotes, quoted, restored
 from pipelines.store.release_manifest import Finding, Release, Shard
 from pipelines.store.releases import MANIFEST, ROWS_AT_ONCE, rows_of
-from pipelines.text.pii.redaction import redact
+from pipelines.text.pii.redaction import find, redact
 from pipelines.text.runs import Runs
 from pipelines.text.strings import strings
 from schemas.dropped import Row
@@ -88,11 +89,12 @@ def require_no_private_text(folder: Path, private: PrivateTexts) -> None:
     Raises PrivateText with the rows in which 15 characters of one stand.
     """
     shards, documents = sorted(folder.rglob("*.parquet")), (*folder.glob("*.md"), *folder.glob(MANIFEST))
+    repeats = lru_cache(maxsize=1 << 16)(private.runs.find)
     repeating = [
         row["row_id"]
         for path in shards
         for row in rows_of(path)
-        if any(private.runs.find(text) or private.repeated_folded(text) for text in _texts(row))
+        if any(repeats(text) or private.repeated_folded(text) for text in _texts(row))
         or any(map(private.repeated_in_ours, strings(row)))
     ]
     repeating += [path.name for path in documents if private.repeated_in_ours(path.read_text(encoding="utf-8"))]
@@ -139,6 +141,7 @@ class _Publisher:
         self._renamed: dict[str, list[str]] = defaultdict(list)
         self._left_out: dict[tuple[str, str], list[str]] = defaultdict(list)
         self._sources = {source.name for source in release.sources if source.consent in PUBLISHABLE}
+        self._clean: set[bytes] = set()  # of pieces without personal data
         self._own_runs = lru_cache(maxsize=64)(private.own_runs)  # rows of one post stand together
         self._elsewhere = lru_cache(maxsize=4096)(lambda text: _replaced(text, private.runs))
         self._prompt = lru_cache(maxsize=64)(lambda text: quoted(text, private.repeated_in_ours(text)))
@@ -166,17 +169,24 @@ class _Publisher:
     def _without_names(self, config: str, rows: Iterator[Row]) -> Iterator[Row]:
         """The rows without what the wide finder takes for personal data; the same value has one placeholder a row."""
         while some := list(islice(rows, ROWS_AT_ONCE)):
-            texts: list[str] = []
-            of_row: list[int] = []
-            for number, row in enumerate(some):
-                pieces = _pieces(row)
-                texts += pieces
-                of_row += [number] * len(pieces)
-            redacted = redact(texts, pl.Series(of_row, dtype=pl.Int64), names="wide")
-            changed = {of_row[row] for row in redacted.counts["row"]}
+            of_row = [_pieces(row) for row in some]
+            self._look(list(dict.fromkeys(chain.from_iterable(of_row))))
+            # What says nothing in any of its pieces has nothing to replace: repeats are of what is found.
+            read = [number for number, pieces in enumerate(of_row) if not self._clean.issuperset(map(_mark, pieces))]
+            texts = [piece for number in read for piece in of_row[number]]
+            groups = [number for number in read for _ in of_row[number]]
+            redacted = redact(texts, pl.Series(groups, dtype=pl.Int64), names="wide")
+            changed = {groups[row] for row in redacted.counts["row"]}
             self._renamed[config] += [some[number]["row_id"] for number in sorted(changed)]
             renewed: Iterator[str] = iter(redacted.texts.to_list())
-            yield from (_with_pieces(row, renewed) for row in some)
+            looked = set(read)
+            yield from (_with_pieces(row, renewed) if n in looked else row for n, row in enumerate(some))
+
+    def _look(self, pieces: list[str]) -> None:
+        """Notes those pieces in which the wide finder finds nothing; each is read once, however many rows have it."""
+        new = [piece for piece in pieces if _mark(piece) not in self._clean]
+        hits = set(find(pl.Series(new, dtype=pl.String), names="wide")["row"])
+        self._clean.update(_mark(piece) for number, piece in enumerate(new) if number not in hits)
 
     def _public(self, config: str, row: Row) -> Row | None:
         row_id: str = row["row_id"]
@@ -206,6 +216,10 @@ class _Publisher:
         """A text without the runs of any private text, and then without the shorter ones of its own row's."""
         public = elsewhere(text, self._elsewhere)
         return public if own is None else elsewhere(public, lambda rest: _replaced(rest, own))
+
+
+def _mark(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _pieces(row: Row) -> list[str]:
