@@ -16,6 +16,7 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from pydantic import Field
 
+from pipelines.errors import UnreadableFile
 from pipelines.evaluate.tasks.dialogue import as_text, ask_record, ask_words, card_of, read_seekers, reply_of
 from pipelines.llm.replies import Reason, Verdict
 
@@ -51,7 +52,12 @@ def esc_eval(profiles: str, form: str = "plain") -> Task:
 
 
 def _recorded(log: str) -> MemoryDataset:
-    samples = (one for one in read_eval_log(log).samples or [] if "dialogue" in one.metadata)
+    """The dialogues of a log. Raises UnreadableFile for another file."""
+    try:
+        samples = [one for one in read_eval_log(log).samples or [] if "dialogue" in one.metadata]
+    except (OSError, ValueError) as error:  # of JSON, or of pydantic
+        hint = "profiles of seekers are JSON lines: name their file .jsonl"
+        raise UnreadableFile("no log of ESC-Eval", where=log, hint=hint) from error
     return MemoryDataset([Sample(input=one.input, id=one.id, metadata=one.metadata) for one in samples])
 
 

@@ -173,6 +173,10 @@ def test_dialogues_of_a_log_are_judged_by_others_and_nobody_else_says_anything_a
     }
     with pytest.raises(NoVersion, match="no dialogues"):
         rejudge(home, load(home), "nobody", EvaluationOptions(**common, judges=("third", "second")))
+    cards = home / "cards.json"
+    cards.write_text('{"id": "1"}', encoding="utf-8")
+    with pytest.raises(UnreadableFile, match="no log of ESC-Eval"):
+        run(home, "esc_eval", cards)
     with pytest.raises(RequestError, match="judges are two"):
         rejudge(home, load(home), "tested", EvaluationOptions(**common, judges=("second", "second")))
 
