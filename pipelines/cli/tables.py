@@ -80,7 +80,16 @@ def show(
     n: Annotated[int, typer.Option("-n", min=1, help="How many rows.")] = 5,
     version: Annotated[str | None, typer.Option(help="An older version, or the beginning of it.")] = None,
     partition: Partition = None,
-    dropped: Annotated[bool, typer.Option("--dropped", help="The rows that were dropped, with their reasons.")] = False,
+    ids: Annotated[
+        list[str] | None, typer.Option("--id", help="Only what this id names, or a part of it; may be given again.")
+    ] = None,
+    where: Annotated[str | None, typer.Option(help="Only rows that meet it, as \"lang = 'zh'\" (SQL).")] = None,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Drawn, and not the first: the same ones each time.")
+    ] = False,
+    dropped: Annotated[
+        bool, typer.Option("--dropped", help="The rows that were dropped, with their reasons and words.")
+    ] = False,
     changed: Annotated[
         bool, typer.Option("--changed", help="What cleaning took for personal data, in context: raw texts.")
     ] = False,
@@ -93,21 +102,21 @@ def show(
     if changed:
         from pipelines.operations.replaced import replaced
 
-        if version or partition or dropped:
-            raise RequestError(
-                "--changed reads the raw texts of today", hint="leave out --version, --partition and --dropped"
-            )
+        if version or partition or dropped or ids or where or sample:
+            raise RequestError("--changed reads the raw texts of today", hint="leave out all but -n and --json")
         found = replaced(store, table, n, load(home()))
         terminal.put(display.as_json(found) if as_json else display.replaced(found))
         return
-    rows = (store.read_dropped if dropped else store.read)(table, version, partition).head(n).collect()
+    from pipelines.operations.look import rows_to_show
+
+    rows = rows_to_show(store, table, n, version, partition, dropped=dropped, ids=ids or (), where=where, sample=sample)
     if as_json:
         terminal.put(display.as_json(rows.to_dicts()))
         return
     for values in rows.iter_rows(named=True):
         terminal.put(display.row("dropped" if dropped else table, values))
     if rows.is_empty():
-        terminal.line(f"{table} has no {'dropped ' if dropped else ''}rows")
+        terminal.line(f"{table} has no {'dropped ' if dropped else ''}{'such ' if ids or where else ''}rows")
 
 
 @app.command()

@@ -133,6 +133,28 @@ def test_stats_stand_beside_the_papers(in_home):
     assert "3,993*" in _run("stats").output
 
 
+def test_show_finds_rows_by_id_and_by_condition_and_draws_the_same_sample_each_time(in_home):
+    [first, *_] = _json("show", "unique_posts", "-n", "1")
+    assert _json("show", "unique_posts", "--id", first["post_id"]) == [first]
+    rounds = _json("show", "grpo_cer", "-n", "500")
+    dialogue_id = rounds[0]["row_id"].partition("#")[0]
+    found = _json("show", "grpo_cer", "--id", dialogue_id, "-n", "500")
+    assert {row["row_id"] for row in found} >= {one["row_id"] for one in rounds if f"{dialogue_id}#" in one["row_id"]}
+    long = _json("show", "unique_posts", "--where", "n_chars > 100 and lang = 'zh'", "-n", "500")
+    assert long
+    assert all(row["n_chars"] > 100 for row in long)
+    drawn = _json("show", "unique_posts", "--sample", "-n", "3")
+    assert drawn == _json("show", "unique_posts", "--sample", "-n", "3") != _json("show", "unique_posts", "-n", "3")
+
+
+def test_show_dropped_has_the_words_of_what_was_dropped(in_home):
+    units = {row["unit"]: row for row in _json("show", "clean_posts", "--dropped", "-n", "500")}
+    assert {"post", "answer"} <= units.keys()
+    assert all(units[unit]["said"] for unit in ("post", "answer"))
+    dialogues = _json("show", "clean_dialogues", "--dropped", "-n", "500")
+    assert any("seeker: " in (row["said"] or "") for row in dialogues)
+
+
 def test_show_changed_prints_what_was_replaced_in_its_context(in_home):
     found = _json("show", "clean_posts", "--changed", "-n", "500")
     kinds = {kind["kind"] for row in _json("show", "clean_posts", "-n", "500") for kind in row["pii"]}
@@ -196,6 +218,8 @@ def test_errors_say_what_and_what_to_do(in_home, fails, monkeypatch):
         (["show", "grpo_cerr"], 2, "did you mean 'grpo_cer'"),
         (["show", "unique_posts", "--changed"], 2, "tables that do: clean_posts, clean_dialogues"),
         (["show", "clean_posts", "--changed", "--dropped"], 2, "--changed reads the raw texts of today"),
+        (["show", "unique_posts", "--where", "nope = 1"], 2, "it is no condition"),
+        (["show", "unique_posts", "--where", "n_chars +"], 2, "it is no condition"),
         (["show", "rollouts"], 1, "rollouts has no version yet"),
         (["refresh", "--provider", "opnai"], 2, "did you mean 'openai'"),
         (["show", "clean_posts", "--version", "zz"], 2, "no version of clean_posts 'zz'"),

@@ -1,0 +1,85 @@
+"""Rows of a table to look at: the first ones, a sample, those of an id or of a condition; of dropped ones with what
+they said.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import polars as pl
+
+from pipelines.errors import RequestError
+from pipelines.store.derived import RowIds
+from pipelines.store.store import Store
+
+_SOURCES = {"post_id": ("raw_posts", "imported_posts"), "dialogue_id": ("imported_dialogues",)}
+_SEED = 0
+
+
+def rows_to_show(
+    store: Store,
+    table: str,
+    n: int,
+    version: str | None = None,
+    partition: str | None = None,
+    *,
+    dropped: bool = False,
+    ids: Sequence[str] = (),
+    where: str | None = None,
+    sample: bool = False,
+) -> pl.DataFrame:
+    """`n` rows of a table, or of those it dropped, which then have the column `said` where their words are at home.
+
+    Args:
+        ids: Only rows that one of these names, or a part of what it names: the answers of a post, the rounds of a
+            dialogue.
+        where: Only rows that meet it: a condition of SQL over the columns.
+        sample: Drawn, the same ones each time, and not the first.
+
+    Raises RequestError for a condition that is none, and what the store raises.
+    """
+    rows = (store.read_dropped if dropped else store.read)(table, version, partition)
+    if where is not None:
+        columns = ", ".join(rows.collect_schema().names())
+        hint = f"SQL over its columns, as \"lang = 'zh'\": {columns}"
+        try:
+            rows = rows.filter(pl.sql_expr(where)).collect().lazy()
+        except pl.exceptions.PolarsError as error:
+            said = str(error).splitlines()[0]
+            raise RequestError(f"it is no condition: {said}", where=f"--where {where!r}", hint=hint) from error
+    if ids:
+        frame = rows.collect()
+        rows = frame.filter(RowIds(ids).rows(frame)).lazy()
+    if sample:
+        frame = rows.collect()
+        rows = frame.sample(min(n, frame.height), seed=_SEED).lazy()
+    shown = rows.head(n).collect()
+    return _with_words(store, shown) if dropped else shown
+
+
+def _with_words(store: Store, dropped: pl.DataFrame) -> pl.DataFrame:
+    """The dropped rows with what they said: a post's or an answer's text, a dialogue's turns, a line each."""
+    ids = dropped["row_id"].to_list()
+    owners = sorted({name for row_id in ids for name in _owners(row_id)})
+    said: dict[str, str] = {}
+    for row in _sources(store, owners):
+        if "post_id" in row:
+            said[row["post_id"]] = "\n".join(filter(None, (row["title"], row["description"])))
+            said |= {answer["answer_id"]: answer["text"] for answer in row["answers"] or []}
+        else:
+            said[row["dialogue_id"]] = "\n".join(f"{turn['role']}: {turn['text']}" for turn in row["turns"])
+    found = [next((said[name] for name in _owners(row_id) if name in said), None) for row_id in ids]
+    return dropped.with_columns(said=pl.Series(found, dtype=pl.String))
+
+
+def _owners(row_id: str) -> list[str]:
+    """The ids under which the words of a dropped row may stand: its own, and those of what it is a part of."""
+    whole = row_id.partition("#")[0]
+    return list(dict.fromkeys((row_id, whole, whole.rpartition("/")[0])))
+
+
+def _sources(store: Store, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
+    for key, tables in _SOURCES.items():
+        for table in tables:
+            for version in store.current(table):
+                rows = store.read(table, version.version, version.partition).filter(pl.col(key).is_in(ids))
+                yield from rows.collect().iter_rows(named=True)
