@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -19,19 +20,30 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+# The panels of its help.
+MAKE, LOOK, JUDGE, GIVE, TRAIN = "Get and make data", "Look", "Judge", "Give away, and take back", "Train"
+
 tables_app = typer.Typer(invoke_without_command=True, help="The tables there are, and which version is current.")
-app.add_typer(tables_app, name="tables")
+app.add_typer(tables_app, name="tables", rich_help_panel=LOOK)
 ledger_app = typer.Typer(invoke_without_command=True, help="What was asked of models, and what it cost.")
-app.add_typer(ledger_app, name="ledger")
+app.add_typer(ledger_app, name="ledger", rich_help_panel=LOOK)
 releases_app = typer.Typer(invoke_without_command=True, help="The releases there are, and which one is current.")
-app.add_typer(releases_app, name="releases")
+app.add_typer(releases_app, name="releases", rich_help_panel=GIVE)
 export_app = typer.Typer(no_args_is_help=True, help="Give a release away: what of it may be published.")
-app.add_typer(export_app, name="export")
+app.add_typer(export_app, name="export", rich_help_panel=GIVE)
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gongqing {version('gongqing')}")
+        raise typer.Exit
 
 
 @app.callback()
 def options(
-    context: typer.Context, debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False
+    context: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    _: Annotated[bool, typer.Option("--version", help="Its version.", callback=_say_version, is_eager=True)] = False,
 ) -> None:
     """Options of every command."""
     if home().exists() and not home().is_dir():

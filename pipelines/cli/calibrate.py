@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 
 from pipelines.cli import terminal
-from pipelines.cli.app import app
+from pipelines.cli.app import JUDGE, app
 from pipelines.cli.terminal import AsJson
 from pipelines.errors import RequestError
 from pipelines.settings import home, load
 
 
-@app.command()
+@app.command(rich_help_panel=JUDGE)
 def calibrate(
     stage: Annotated[
         str,

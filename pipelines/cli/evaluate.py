@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from pipelines.cli import terminal
-from pipelines.cli.app import app
+from pipelines.cli.app import JUDGE, app
 from pipelines.cli.terminal import AsJson
 from pipelines.settings import home, load
 
@@ -29,7 +29,7 @@ evaluate_app = typer.Typer(
     no_args_is_help=True,
     help="Evaluate answers, models, runs and data (docs/evaluating.md). evaluate TARGET is evaluate model TARGET.",
 )
-app.add_typer(evaluate_app, name="evaluate")
+app.add_typer(evaluate_app, name="evaluate", rich_help_panel=JUDGE)
 
 Judges = Annotated[list[str] | None, typer.Option("--judge", help="The profile of a judge; may be given again.")]
 Samples = Annotated[int, typer.Option(min=1, help="How often a judge scores an answer.")]

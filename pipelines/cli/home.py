@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 
 from pipelines.cli import terminal
-from pipelines.cli.app import app
+from pipelines.cli.app import GIVE, LOOK, app
 from pipelines.cli.terminal import AsJson
 from pipelines.errors import RequestError
 from pipelines.settings import home
 
 
-@app.command("erase")
+@app.command("erase", rich_help_panel=GIVE)
 def erase_(
     rows: Annotated[
         list[str] | None, typer.Argument(metavar="ROW_ID...", help="Posts, answers, dialogues, by their ids.")
@@ -47,7 +47,7 @@ def erase_(
         terminal.line("no erasure is unfinished")
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def doctor(as_json: AsJson = False) -> None:
     """Look at the machine, the home, and every version in it."""
     from pipelines.cli import render as display
@@ -63,7 +63,7 @@ def doctor(as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 3000,
     host: Annotated[str, typer.Option(help="The address to listen on, as it stands in the browser.")] = "127.0.0.1",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipelines.cli import terminal
-from pipelines.cli.app import app
+from pipelines.cli.app import MAKE, app
 from pipelines.core.home import Home
 from pipelines.settings import ENGINES, PREFIX, ROOT, home, load
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pipelines.flow.runner import Outcome, Report, Runner
 
 
-@app.command("import")
+@app.command("import", rich_help_panel=MAKE)
 def import_(
     name: Annotated[str, typer.Argument(help="What it is: psyqa, smile, cpsycoun, esconv … or mapped; or hub.")],
     path: Annotated[Path, typer.Argument(help="The file, folder or archive; of hub: OWNER/NAME.")],
@@ -49,7 +49,7 @@ def _import(folder: Path, name: str, path: Path, data_set: str | None, mapping: 
     terminal.line(display.made(version))
 
 
-@app.command()
+@app.command(rich_help_panel=MAKE)
 def crawl(
     source: Annotated[str, typer.Argument(help="A site of crawlers/sites: xinli001 …")],
     first: Annotated[str | None, typer.Option("--from", metavar="DAY", help="First day of posting, Shanghai.")] = None,
@@ -106,7 +106,7 @@ def crawl_window(
         terminal.line(f"  the site's list ended before {window.first}: older posts may be out of its reach")
 
 
-@app.command()
+@app.command(rich_help_panel=MAKE)
 def refresh(
     select: Annotated[
         list[str] | None, typer.Option(help="Only these groups or tables; may be given several times.")
@@ -236,7 +236,7 @@ def _refresh(
         )
 
 
-@app.command()
+@app.command(rich_help_panel=MAKE)
 def demo() -> None:
     """The main job on samples/ (invented posts and dialogues), ending with a table of what was made."""
     from pipelines.cli import render as display

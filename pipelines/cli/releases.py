@@ -7,14 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from pipelines.cli import terminal
-from pipelines.cli.app import app, export_app, releases_app
+from pipelines.cli.app import GIVE, app, export_app, releases_app
 from pipelines.cli.terminal import AsJson
 from pipelines.settings import home, load
 
 OfRelease = Annotated[str | None, typer.Option("--release", help="Which one (default: the current release).")]
 
 
-@app.command()
+@app.command(rich_help_panel=GIVE)
 def release(
     name: Annotated[str, typer.Argument(help="Its name: small letters, figures, points, hyphens, underscores.")],
     allow: Annotated[
@@ -147,7 +147,7 @@ def export_to_jsonl(
         terminal.line(f"left out, {reason}: {rows:,} rows")
 
 
-@app.command()
+@app.command(rich_help_panel=GIVE)
 def restore(
     release: Annotated[str, typer.Argument(help="A release that came from the Hub.")],
     folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")],

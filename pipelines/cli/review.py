@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipelines.cli import terminal
-from pipelines.cli.app import app
+from pipelines.cli.app import JUDGE, app
 from pipelines.cli.terminal import AsJson
 from pipelines.settings import home, load
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 review_app = typer.Typer(
     no_args_is_help=True, help="What people judge: tasks for them, their labels (docs/reviewing.md)."
 )
-app.add_typer(review_app, name="review")
+app.add_typer(review_app, name="review", rich_help_panel=JUDGE)
 
 Kind = Annotated[str, typer.Argument(help="coe, cer, rank or compare.")]
 Annotators = Annotated[str, typer.Option(metavar="NAME,NAME,…", help="Who is asked.")]

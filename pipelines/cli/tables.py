@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipelines.cli import terminal
-from pipelines.cli.app import app, tables_app
+from pipelines.cli.app import LOOK, app, tables_app
 from pipelines.cli.terminal import AsJson
 from pipelines.core.home import Home
 from pipelines.errors import RequestError, StoreError, UnknownName
@@ -74,7 +74,7 @@ def promote(
     terminal.line(f"{promoted.name}: version {promoted.version} is current")
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def show(
     table: TableName,
     n: Annotated[int, typer.Option("-n", min=1, help="How many rows.")] = 5,
@@ -119,7 +119,7 @@ def show(
         terminal.line(f"{table} has no {'dropped ' if dropped else ''}{'such ' if ids or where else ''}rows")
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def diff(
     table: Annotated[str, typer.Argument(help="A table, such as unique_posts; or the release before.")],
     v1: Annotated[str, typer.Argument(help="The version before, or the beginning of it; or the release after.")],
@@ -152,7 +152,7 @@ def diff(
     )
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def why(
     row_id: Annotated[str, typer.Argument(help="A post, an answer, a dialogue or a round.")], as_json: AsJson = False
 ) -> None:
@@ -164,7 +164,7 @@ def why(
     terminal.put(display.as_json([event._asdict() for event in events]) if as_json else display.events(events))
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def stats(
     against: Annotated[str | None, typer.Option(help="M, E or C: one paper's tables alone.")] = None,
     diversity: Annotated[

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from pipelines.cli import terminal
-from pipelines.cli.app import app
+from pipelines.cli.app import TRAIN, app
 from pipelines.settings import home
 
 
-@app.command()
+@app.command(rich_help_panel=TRAIN)
 def train(
     recipe: Annotated[str, typer.Argument(help="mindchat_ecot, empathy_coe, compeer_cer … (docs/training.md).")],
     preset: Annotated[str, typer.Option(help="The machine: gpu, or cpu_smoke, a tiny model on two cores.")] = "gpu",
@@ -93,7 +93,7 @@ def train(
     terminal.line(f"the model: {model}")
 
 
-@app.command()
+@app.command(rich_help_panel=TRAIN)
 def experiment(
     file: Annotated[Path, typer.Argument(help="Which ablations, rows and seeds: a TOML file (docs/training.md).")],
     as_json: terminal.AsJson = False,

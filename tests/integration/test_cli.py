@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from decimal import Decimal
+from importlib import metadata
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -131,6 +132,10 @@ def test_stats_stand_beside_the_papers(in_home):
     assert labels["C"] == 11_140
     assert "11,140" in _run("stats", "--against", "C").output
     assert "3,993*" in _run("stats").output
+
+
+def test_its_version_is_that_of_the_package(in_home):
+    assert _run("--version").output == f"gongqing {metadata.version('gongqing')}\n"
 
 
 def test_show_finds_rows_by_id_and_by_condition_and_draws_the_same_sample_each_time(in_home):
