@@ -25,12 +25,12 @@ MEDIA = dy.Struct(
 TURN = dy.Struct(
     {
         "role": one_of(labels.ROLES, description="seeker or supporter"),
-        "text": dy.String(description="what was said"),
+        "text": dy.String(description="the words"),
         "strategies": dy.List(dy.String(), description="support strategies, our English labels"),
         "source_strategies": dy.List(dy.String(), description="the labels as the source wrote them"),
         "emotion": dy.String(nullable=True, description="emotion of the turn, as the source labels it"),
         "feedback": dy.Int8(nullable=True, description="the seeker's rating of the help so far, 1–5"),
-        "origin": one_of(labels.ORIGINS, description="said by a human, a model, or unknown"),
+        "origin": one_of(labels.ORIGINS, description="by a human, a model, or unknown"),
         "media": dy.List(MEDIA, description="clips that belong to the turn"),
     }
 )

@@ -77,7 +77,7 @@ class Variant(LlmMade):
 LINE = dy.Struct(
     {
         "who": one_of(("seeker", "supporter", "reference", "response", "analysis"), description="who says it"),
-        "text": dy.String(description="what is said"),
+        "text": dy.String(description="the words"),
     }
 )
 

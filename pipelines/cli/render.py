@@ -132,7 +132,7 @@ def made(version: Version, seconds: float | None = None) -> str:
 
 
 def row(table: str, values: dict[str, Any]) -> Panel:
-    """One row, every column under its name; what was said, as a conversation."""
+    """One row, every column under its name; turns as a conversation."""
     key = TABLES[table].key() if table in TABLES else ["row_id"]
     title = " ".join(str(values[name]) for name in key if name in values)
     parts: list[RenderableType] = []

@@ -88,7 +88,7 @@ def show(
         bool, typer.Option("--sample", help="Drawn, and not the first: the same ones each time.")
     ] = False,
     dropped: Annotated[
-        bool, typer.Option("--dropped", help="The rows that were dropped, with their reasons and words.")
+        bool, typer.Option("--dropped", help="The rows that were dropped, with reasons and texts.")
     ] = False,
     changed: Annotated[
         bool, typer.Option("--changed", help="What cleaning took for personal data, in context: raw texts.")

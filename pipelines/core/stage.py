@@ -74,8 +74,8 @@ class Stage:
         if not self.asks:
             return {}
         sizes = getattr(settings, self.asks.partition(".")[0]).sizes
-        said = {"size": getattr(sizes, self.name), "held_out": getattr(sizes, f"{self.name}_held_out", None)}
-        return {name: size for name, size in said.items() if size is not None}
+        wanted = {"size": getattr(sizes, self.name), "held_out": getattr(sizes, f"{self.name}_held_out", None)}
+        return {name: size for name, size in wanted.items() if size is not None}
 
     def models(self, settings: Any) -> tuple[str, ...]:
         """The aliases of the models that the settings name for the stage; none for one that asks none."""

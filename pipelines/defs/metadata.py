@@ -131,7 +131,7 @@ def _cell(value: Any, private: bool) -> str | int | float | bool | None:
 
 
 def _words_of(item: Any) -> str:
-    """An item of a list: what was said, where it says something, or its fields."""
+    """An item of a list: its text, where it has one, or its fields."""
     if isinstance(item, dict):
         return str(item.get("text") or " ".join(str(value) for value in item.values() if value is not None))
     return str(item)

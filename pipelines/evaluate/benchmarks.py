@@ -104,8 +104,8 @@ def run_benchmark(
     samples = log.samples or []
     if log.status != "success" or not any(sample.scores for sample in samples):
         errors = [sample.error.message for sample in samples if sample.error is not None]
-        said = log.error.message if log.error is not None else errors[0] if errors else log.status
-        raise GongqingError(f"{benchmark} has no score: {said}", where=log.location, hint="mend what it names")
+        problem = log.error.message if log.error is not None else errors[0] if errors else log.status
+        raise GongqingError(f"{benchmark} has no score: {problem}", where=log.location, hint="mend what it names")
     return log
 
 

@@ -31,7 +31,7 @@ SAMPLES = 5  # M §4.2
 RESPECTS = ("fluency_comfort", "empathic_understanding", "support_encouragement")
 CONSISTENCY = "consistency"
 
-# Null: the judge has said nothing that can be read.
+# Null: nothing of the judge can be read.
 SCORES = pl.Schema(
     {"row_id": pl.String, "model": pl.String, "judge": pl.String, "sample": pl.Int64}
     | dict.fromkeys(RESPECTS, pl.Float64)

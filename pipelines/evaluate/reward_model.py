@@ -50,11 +50,11 @@ def score_verdicts(labels: pl.DataFrame, verdicts: pl.DataFrame, *, draws: int =
     lines = []
     for column in (*STEPS, "preference"):
         classes = list(PREFERENCES) if column == "preference" else [False, True]
-        truth, said = both[column].to_list(), both[f"{column}_verdict"].to_list()
-        unread = said.count(None)
+        truth, given = both[column].to_list(), both[f"{column}_verdict"].to_list()
+        unread = given.count(None)
         place = {label: number for number, label in enumerate(classes)} | {None: len(classes)}
         counts = np.zeros((int(dialogues.max(initial=-1)) + 1, len(classes), len(classes) + 1))
-        rows, columns = (np.array([place[one] for one in given], np.int64) for given in (truth, said))
+        rows, columns = (np.array([place[one] for one in of], np.int64) for of in (truth, given))
         np.add.at(counts, (dialogues, rows, columns), 1.0)
         second = "accuracy" if column == "preference" else "recall_false"
         estimates = bootstrap(_from_confusion(counts, second), len(counts), draws=draws, seed=seed)
@@ -140,11 +140,11 @@ def _from_confusion(counts: Floats, second: str) -> Callable[[Floats], Floats]:
 
     def figures(weights: Floats) -> Floats:
         table = np.einsum("di,ilv->dlv", weights, counts)
-        labelled, said = table.sum(axis=2), table.sum(axis=1)[:, :n_classes]
+        labelled, given = table.sum(axis=2), table.sum(axis=1)[:, :n_classes]
         right = np.diagonal(table, axis1=1, axis2=2)
         n = labelled.sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):  # no label, or none of a class: NaN
-            f1 = np.where(right > 0, 2 * right / (labelled + said), 0.0)
+            f1 = np.where(right > 0, 2 * right / (labelled + given), 0.0)
             weighted = (labelled * f1).sum(axis=1) / n
             other = right.sum(axis=1) / n if second == "accuracy" else right[:, 0] / labelled[:, 0]
         return np.stack([weighted, other], axis=1)

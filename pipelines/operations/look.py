@@ -1,6 +1,4 @@
-"""Rows of a table to look at: the first ones, a sample, those of an id or of a condition; of dropped ones with what
-they said.
-"""
+"""Rows of a table to look at: the first, a sample, those of an id or a condition; dropped ones with their text."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -27,7 +25,7 @@ def rows_to_show(
     where: str | None = None,
     sample: bool = False,
 ) -> pl.DataFrame:
-    """`n` rows of a table, or of those it dropped, which then have the column `said` where their words are at home.
+    """`n` rows of a table, or of those it dropped, which then have their `text`, null where it is not at home.
 
     Args:
         ids: Only rows that one of these names, or a part of what it names: the answers of a post, the rounds of a
@@ -44,8 +42,8 @@ def rows_to_show(
         try:
             rows = rows.filter(pl.sql_expr(where)).collect().lazy()
         except pl.exceptions.PolarsError as error:
-            said = str(error).splitlines()[0]
-            raise RequestError(f"it is no condition: {said}", where=f"--where {where!r}", hint=hint) from error
+            problem = str(error).splitlines()[0]
+            raise RequestError(f"it is no condition: {problem}", where=f"--where {where!r}", hint=hint) from error
     if ids:
         frame = rows.collect()
         rows = frame.filter(RowIds(ids).rows(frame)).lazy()
@@ -53,26 +51,26 @@ def rows_to_show(
         frame = rows.collect()
         rows = frame.sample(min(n, frame.height), seed=_SEED).lazy()
     shown = rows.head(n).collect()
-    return _with_words(store, shown) if dropped else shown
+    return _with_texts(store, shown) if dropped else shown
 
 
-def _with_words(store: Store, dropped: pl.DataFrame) -> pl.DataFrame:
-    """The dropped rows with what they said: a post's or an answer's text, a dialogue's turns, a line each."""
+def _with_texts(store: Store, dropped: pl.DataFrame) -> pl.DataFrame:
+    """The dropped rows with their text: a post's or an answer's; a dialogue's turns, a line each."""
     ids = dropped["row_id"].to_list()
     owners = sorted({name for row_id in ids for name in _owners(row_id)})
-    said: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for row in _sources(store, owners):
         if "post_id" in row:
-            said[row["post_id"]] = "\n".join(filter(None, (row["title"], row["description"])))
-            said |= {answer["answer_id"]: answer["text"] for answer in row["answers"] or []}
+            texts[row["post_id"]] = "\n".join(filter(None, (row["title"], row["description"])))
+            texts |= {answer["answer_id"]: answer["text"] for answer in row["answers"] or []}
         else:
-            said[row["dialogue_id"]] = "\n".join(f"{turn['role']}: {turn['text']}" for turn in row["turns"])
-    found = [next((said[name] for name in _owners(row_id) if name in said), None) for row_id in ids]
-    return dropped.with_columns(said=pl.Series(found, dtype=pl.String))
+            texts[row["dialogue_id"]] = "\n".join(f"{turn['role']}: {turn['text']}" for turn in row["turns"])
+    found = [next((texts[name] for name in _owners(row_id) if name in texts), None) for row_id in ids]
+    return dropped.with_columns(text=pl.Series(found, dtype=pl.String))
 
 
 def _owners(row_id: str) -> list[str]:
-    """The ids under which the words of a dropped row may stand: its own, and those of what it is a part of."""
+    """The ids under which the text of a dropped row may stand: its own, and those of what it is a part of."""
     whole = row_id.partition("#")[0]
     return list(dict.fromkeys((row_id, whole, whole.rpartition("/")[0])))
 

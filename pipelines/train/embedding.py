@@ -65,7 +65,7 @@ class Encoder:
     def load(
         cls, folder: Path, *, max_length: int | None = None, windows: Windows | None = None, device: str = "auto"
     ) -> "Encoder":
-        """An encoder from a folder, which reads as it was trained to where nothing else is said. Raises OSError or
+        """An encoder from a folder, which reads as it was trained to, unless told otherwise. Raises OSError or
         ValueError, in words of `transformers`, for what is none.
         """
         from transformers import AutoModel, AutoTokenizer

@@ -44,7 +44,7 @@ def count_variants(paths: Sequence[Path], names: Sequence[str] = ()) -> dict[str
 
 
 def count_unreviewed(paths: Sequence[Path]) -> int:
-    """The number of rows of `sft_coe` whose chain no professional has reviewed: all where nothing is said of it."""
+    """The number of rows of `sft_coe` whose chain no professional has reviewed: all where no row tells."""
     import pyarrow.parquet as pq
 
     unreviewed = 0

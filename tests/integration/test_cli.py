@@ -152,12 +152,12 @@ def test_show_finds_rows_by_id_and_by_condition_and_draws_the_same_sample_each_t
     assert drawn == _json("show", "unique_posts", "--sample", "-n", "3") != _json("show", "unique_posts", "-n", "3")
 
 
-def test_show_dropped_has_the_words_of_what_was_dropped(in_home):
+def test_show_dropped_has_the_text_of_what_was_dropped(in_home):
     units = {row["unit"]: row for row in _json("show", "clean_posts", "--dropped", "-n", "500")}
     assert {"post", "answer"} <= units.keys()
-    assert all(units[unit]["said"] for unit in ("post", "answer"))
+    assert all(units[unit]["text"] for unit in ("post", "answer"))
     dialogues = _json("show", "clean_dialogues", "--dropped", "-n", "500")
-    assert any("seeker: " in (row["said"] or "") for row in dialogues)
+    assert any("seeker: " in (row["text"] or "") for row in dialogues)
 
 
 def test_show_changed_prints_what_was_replaced_in_its_context(in_home):

@@ -54,7 +54,7 @@ class RetryPolicy:
 
 
 def should_retry(error: Exception) -> bool | float:
-    """Whether to try again, and in how many seconds, where the host has said it."""
+    """Whether to try again, and in how many seconds, where the host tells."""
     import openai
 
     if isinstance(error, RequestFailed):

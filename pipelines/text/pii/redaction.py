@@ -244,12 +244,12 @@ def _numbered(hits: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
 
 def _in_english(texts: pl.Series, groups: pl.Series) -> pl.Series:
     """Whether the group of each text is in English: words of it, and no Chinese character."""
-    said = pl.DataFrame({"group": groups, "text": texts})
+    of_groups = pl.DataFrame({"group": groups, "text": texts})
     chinese, english = (
         pl.col("text").str.contains(r"\p{Han}"),
         pl.col("text").str.contains(r"[A-Za-z]{2}[,.]? [A-Za-z]{2}"),
     )
-    return said.select((~chinese & english).any().over("group") & ~chinese.any().over("group")).to_series()
+    return of_groups.select((~chinese & english).any().over("group") & ~chinese.any().over("group")).to_series()
 
 
 def _placeholder(english: pl.Series) -> pl.Expr:
