@@ -6,11 +6,12 @@
 With `-T profiles=LOG.json` the dialogues of a stored log are judged again.
 """
 
+import json
+from pathlib import Path
 from typing import Annotated
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.log import read_eval_log
 from inspect_ai.model import get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
@@ -54,11 +55,13 @@ def esc_eval(profiles: str, form: str = "plain") -> Task:
 def _recorded(log: str) -> MemoryDataset:
     """The dialogues of a log. Raises UnreadableFile for another file."""
     try:
-        samples = [one for one in read_eval_log(log).samples or [] if "dialogue" in one.metadata]
-    except (OSError, ValueError) as error:  # of JSON, or of pydantic
+        # Not by read_eval_log: within a loop it patches asyncio for the whole process, whose loops then stay open.
+        samples = [one for one in json.loads(Path(log).read_bytes())["samples"] if "dialogue" in one["metadata"]]
+        recorded = [Sample(input=one["input"], id=one["id"], metadata=one["metadata"]) for one in samples]
+    except (OSError, ValueError, LookupError, TypeError) as error:
         hint = "profiles of seekers are JSON lines: name their file .jsonl"
         raise UnreadableFile("no log of ESC-Eval", where=log, hint=hint) from error
-    return MemoryDataset([Sample(input=one.input, id=one.id, metadata=one.metadata) for one in samples])
+    return MemoryDataset(recorded)
 
 
 @solver

@@ -144,7 +144,10 @@ def test_whatever_the_schema_allows_is_accounted_for():
 def test_the_real_sets(shared: Path):
     sets = {
         "smile": ("zh_multiturn/smile_raw.tar.gz", {"no_round": 1}),
-        "cpsycoun": ("zh_multiturn/cpsycound_raw.tar.gz", {"under_14": 3}),  # two boys of eleven, one of nine
+        "cpsycoun": (
+            "zh_multiturn/cpsycound_raw.tar.gz",
+            {"under_14": 4},
+        ),  # two boys of eleven, one of nine, twins of 13
         "esconv": ("en_strategy/FailedESConv.json", {"under_14": 1}),  # "I am 13"
         "emollm": ("noisy/emollm_aiwei_part.json", {"not_chinese": 1}),  # the supporter falls into German
     }
