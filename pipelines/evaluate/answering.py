@@ -103,7 +103,7 @@ def read_answers(path: Path, prompts: pl.DataFrame) -> pl.DataFrame:
     found: dict[str, dict[str, tuple[str, str | None]]] = {}
     known = set(prompts["row_id"])
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UnreadableFile(f"no answers: {error}", where=path, hint="name a file of JSON lines in UTF-8") from error
     for number, line in enumerate(lines, 1):
@@ -112,6 +112,7 @@ def read_answers(path: Path, prompts: pl.DataFrame) -> pl.DataFrame:
         where = f"{path}, line {number}"
         try:
             one = AnswerLine.model_validate(json.loads(line))
+            f"{one.output}{one.model}".encode()  # half a character is held by no table
         except (ValueError, ValidationError, RecursionError) as error:
             hint = '{"row_id": …, "output": …, "model": …}; model may be left out'
             raise UnreadableFile(f"no answer: {type(error).__name__}", where=where, hint=hint) from error

@@ -2,15 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pipelines.core.estimates import Estimate, Floats, bootstrap, estimate_mean, estimate_share
+from pipelines.core.estimates import Floats, estimate_mean, estimate_share
 from pipelines.errors import GongqingError, RequestError
 from pipelines.evaluate.answering import STAGE
 from pipelines.evaluate.emotions import End
@@ -62,15 +61,13 @@ def run_benchmark(
         budget: The most that it may cost.
         budget_of: Under which name.
 
-    Raises RequestError for a missing role, for `esc_eval` with one judge twice, and where the extra `evaluate` is not
-    installed; what the backend raises; GongqingError where inspect could not finish.
+    Raises RequestError for a missing role, and where the extra `evaluate` is not installed; what the backend raises;
+    GongqingError where inspect could not finish.
     """
     again = benchmark == "esc_eval" and source.suffix == LOG
     lacking = [role for role in ROLES[benchmark] if role not in roles]
     if lacking:
         raise RequestError(f"{benchmark} needs {', '.join(lacking)}", hint="--seeker PROFILE, --judge PROFILE twice")
-    if benchmark == "esc_eval" and len({roles[role] for role in JUDGES}) < len(JUDGES):
-        raise RequestError("its judges are two", where=roles[JUDGES[0]], hint="--judge PROFILE twice, each another")
     require_inspect(benchmark)
     from inspect_ai import eval_async
     from inspect_ai.model import get_model
@@ -109,6 +106,15 @@ def run_benchmark(
     return log
 
 
+def require_judges_of(benchmark: str, judges: Sequence[str]) -> None:
+    """Raises RequestError for judges of SAGE, and for a third one of ESC-Eval or one twice."""
+    if benchmark == "sage" and judges:
+        raise RequestError("SAGE has no judge: its seeker tells what it feels", where=", ".join(judges))
+    if benchmark == "esc_eval" and (len(judges) > len(JUDGES) or len(set(judges)) < len(judges)):
+        hint = "--judge PROFILE twice, each another"
+        raise RequestError("the judges of ESC-Eval are two", where=", ".join(judges), hint=hint)
+
+
 def last_log(benchmark: Benchmark, logs: Path) -> tuple[Path, dict[str, str]] | None:
     """The last log of a benchmark that came to its end, and the profile of each role in it, that of the model that was
     evaluated as `tested`; None where there is none.
@@ -117,7 +123,10 @@ def last_log(benchmark: Benchmark, logs: Path) -> tuple[Path, dict[str, str]] | 
     from inspect_ai.log import read_eval_log
 
     for path in sorted(logs.glob(f"*{LOG}"), reverse=True):
-        log = read_eval_log(str(path), header_only=True)
+        try:
+            log = read_eval_log(str(path), header_only=True)
+        except ValueError:  # of one that a kill has cut: the one before it stands
+            continue
         if log.eval.task == benchmark and log.status == "success":
             played: dict[str, Any] = {"tested": log.eval, **(log.eval.model_roles or {})}
             return path, {role: one.model.removeprefix("gongqing/") for role, one in played.items()}
@@ -153,26 +162,20 @@ def benchmark_rows(
         values = np.array([one[metric] for one in given], np.float64)
         is_share = metric in get_args(End)
         estimated = estimate_share if is_share else estimate_mean
-        for subset in ("all", *(() if is_share else (WORST,)), *sorted(set(types))):
-            chosen = values if subset in ("all", WORST) else values[[one == subset for one in types]]
-            estimate = _worst(chosen, seed) if subset == WORST else estimated(chosen, range(len(chosen)), seed=seed)
-            shown = subset if subset in ("all", WORST) else f"type {subset}"
-            rows.append(about | {"metric": metric, "subset": shown, "n": len(chosen)} | estimate._asdict())
+        of_types = {f"type {kind}": values[[one == kind for one in types]] for kind in sorted(set(types))}
+        for subset, chosen in {"all": values, **of_types}.items():
+            estimate = estimated(chosen, range(len(chosen)), seed=seed)
+            rows.append(about | {"metric": metric, "subset": subset, "n": len(chosen)} | estimate._asdict())
+        if not is_share:  # without an interval: a bootstrap of so few of the lowest hardly ever holds the truth
+            worst = {"value": _worst(values), "low": None, "high": None}
+            rows.append(about | {"metric": metric, "subset": WORST, "n": len(values)} | worst)
     unscored = {"value": (len(samples) - len(scores)) / len(samples) if samples else None, "low": None, "high": None}
     rows.append(about | {"metric": "unscored", "subset": "all", "n": len(samples)} | unscored)
     return rows
 
 
-def _worst(values: Floats, seed: int) -> Estimate:
+def _worst(values: Floats) -> float:
     """The mean of the lowest tenth, or of the part of a value that is a tenth of them."""
-    ordered = np.sort(values)
-
-    def figures(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        size = _DECILE * weights.sum(axis=1, keepdims=True)
-        before = np.cumsum(weights, axis=1) - weights
-        taken = np.clip(size - before, 0, weights)
-        result: Floats = (taken @ ordered)[:, None] / size
-        return result
-
-    [estimate] = bootstrap(figures, len(values), seed=seed)
-    return estimate
+    size = _DECILE * len(values)
+    taken = np.clip(size - np.arange(len(values)), 0, 1)
+    return float(taken @ np.sort(values) / size)

@@ -5,14 +5,14 @@ verdict is wrong, whatever was right: a model gains nothing by what nobody can r
 question: all that was labelled of one is drawn together.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from pipelines.core.estimates import DRAWS, Estimate, Floats, bootstrap, weighted_auc
+from pipelines.train.serving import Encode
 from schemas.labels import PREFERENCES
 
 STEPS = ("step1", "step2", "step3")
@@ -27,8 +27,6 @@ AREAS = pl.Schema(
     {"kind": pl.String, "n_positives": pl.Int64, "n_negatives": pl.Int64}
     | dict.fromkeys(("auc", "low", "high"), pl.Float64)
 )
-# The vectors [n, d] of n texts.
-Encode = Callable[[Sequence[str], Literal["query", "answer"]], Floats]
 SAME_TOPIC = "mismatched_emotion/same_topic"
 
 

@@ -1,11 +1,12 @@
 """Rows of a table to look at: the first, a sample, those of an id or a condition; dropped ones with their text."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from itertools import chain
 
 import polars as pl
 
 from pipelines.errors import RequestError
+from pipelines.operations.replaced import rows_by_id
 from pipelines.store.derived import RowIds
 from pipelines.store.store import Store
 
@@ -59,7 +60,8 @@ def _with_texts(store: Store, dropped: pl.DataFrame) -> pl.DataFrame:
     ids = dropped["row_id"].to_list()
     owners = sorted({name for row_id in ids for name in _owners(row_id)})
     texts: dict[str, str] = {}
-    for row in _sources(store, owners):
+    sources = (rows_by_id(store, table, key, owners) for key, tables in _SOURCES.items() for table in tables)
+    for row in chain.from_iterable(sources):
         if "post_id" in row:
             texts[row["post_id"]] = "\n".join(filter(None, (row["title"], row["description"])))
             texts |= {answer["answer_id"]: answer["text"] for answer in row["answers"] or []}
@@ -73,11 +75,3 @@ def _owners(row_id: str) -> list[str]:
     """The ids under which the text of a dropped row may stand: its own, and those of what it is a part of."""
     whole = row_id.partition("#")[0]
     return list(dict.fromkeys((row_id, whole, whole.rpartition("/")[0])))
-
-
-def _sources(store: Store, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
-    for key, tables in _SOURCES.items():
-        for table in tables:
-            for version in store.current(table):
-                rows = store.read(table, version.version, version.partition).filter(pl.col(key).is_in(ids))
-                yield from rows.collect().iter_rows(named=True)

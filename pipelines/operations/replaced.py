@@ -1,6 +1,6 @@
 """What cleaning took for personal data, in its context: for the owner of a home alone, for it reads the raw texts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
@@ -29,7 +29,7 @@ def replaced(store: Store, table: str, n: int, settings: Settings) -> list[dict[
         )
     key = _KEYS[table]
     ids = store.read(table).filter(pl.col("pii").list.len() > 0).select(key).head(n).collect()[key].to_list()
-    rows = {row[key]: row for name in _SOURCES[table] for row in _read(store, name, key, ids)}
+    rows = {row[key]: row for name in _SOURCES[table] for row in rows_by_id(store, name, key, ids)}
     cells = [(row_id, *cell) for row_id in ids if row_id in rows for cell in _cells(rows[row_id])]
     if not cells:
         return []
@@ -46,7 +46,8 @@ def replaced(store: Store, table: str, n: int, settings: Settings) -> list[dict[
     ]
 
 
-def _read(store: Store, table: str, key: str, ids: list[str]) -> Iterator[dict[str, Any]]:
+def rows_by_id(store: Store, table: str, key: str, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The rows of all current partitions of a table whose `key` is one of these."""
     for version in store.current(table):
         rows = store.read(table, version.version, version.partition).filter(pl.col(key).is_in(ids))
         yield from rows.collect().iter_rows(named=True)

@@ -120,13 +120,13 @@ def _join(exact: KeysOf, all_keys: KeysOf, table: Mapping[str, _Group]) -> tuple
         held = ((key, owner[key]) for key in all_keys[row] if key in owner)
         return {group for key, group in held if not key.startswith(WEAK) or n_rows[group] < MOST}
 
-    def place(row: str, near: set[str]) -> None:
+    def place(row: str, joined: set[str]) -> None:
         del waiting[row]
         by_exact = {owner[key] for key in exact[row] if key in owner}
-        if len({table[group].split for group in near}) > 1:
+        if len({table[group].split for group in joined}) > 1:
             conflicting.append(row)
             return
-        groups[row] = min(by_exact or near)
+        groups[row] = min(by_exact or joined)
         n_rows[groups[row]] += 1
         for key in all_keys[row]:
             owner.setdefault(key, groups[row])
@@ -137,8 +137,8 @@ def _join(exact: KeysOf, all_keys: KeysOf, table: Mapping[str, _Group]) -> tuple
         place(row, touched(row))
     while near := [row for row in waiting if touched(row)]:
         for row in near:
-            if groups_of := touched(row):  # else the group is full by now
-                place(row, groups_of)
+            if joined := touched(row):  # else the group is full by now
+                place(row, joined)
     return groups, conflicting, list(waiting)
 
 

@@ -15,6 +15,7 @@ from judge_host import JudgeHost
 from judge_process import profiles
 from train_env import SEED, Trained, failure, materialize, read_lines
 
+from pipelines.errors import RequestError
 from pipelines.operations.evaluate.evaluating import EvaluationOptions
 from pipelines.operations.evaluate.rejudging import rejudge
 from pipelines.rewards.contrastive import MOST_ECHOED, echoed
@@ -34,7 +35,7 @@ pytestmark = [
 ]
 
 NAME, ENCODER = "e-empathy_coe", f"real-empathy_encoder-s{SEED}"
-STEPS, PROMPTS, GROUP = 12, 8, 8
+STEPS, PROMPTS, GROUP = 18, 8, 8
 KEY = dg.AssetKey("train_empathy_coe")
 POLICY = [f"trainer.total_training_steps={STEPS}", "trainer.test_freq=-1", "trainer.val_before_train=false"]
 
@@ -155,12 +156,19 @@ def test_what_it_wrote_last_is_judged_again_without_it(training_home: Path, ran,
     with JudgeHost() as host:
         profiles(home, host.base_url, profile='key_variable = ""\n', temperature="temperature = 0.7\n")
         asked = EvaluationOptions(suites=("judge",), judges=("judge",), samples=2, budget=Decimal(50))
-        rejudge(home, load(home), NAME, asked)
+        rejudge(home, load(home), NAME, asked, step=1)
+        rejudge(home, load(home), NAME, asked, step=STEPS)
     store = Store(home / "data")
+    asked = EvaluationOptions(suites=("judge",), judges=("judge",), samples=2, provider="replay")
+    with pytest.raises(RequestError, match="no rollouts of that step"):
+        rejudge(home, load(home), NAME, asked, step=STEPS + 1)
     last = store.read("rollouts", partition=NAME).collect().filter(step=STEPS)
     answers = store.read("model_answers", partition=NAME).collect()
     assert set(answers["row_id"]) == set(last["row_id"])
     assert set(answers["output"]) <= set(last["output"])
     assert set(answers["model"]) == {NAME}
-    kept = store.read("evaluations", partition=NAME).collect().filter(judge="judge", metric="overall")
-    assert kept["value"].to_list() == [pytest.approx(4)]
+    kept = store.read("evaluations", partition=NAME).collect()
+    [unread] = kept.filter(metric="no_answer")["value"]
+    assert unread == pytest.approx(answers["answer"].is_null().mean())
+    scores = kept.filter(judge="judge", metric="overall")["value"].to_list()
+    assert scores == ([] if unread == 1 else [pytest.approx(4)]), "what cannot be read is shown to nobody"

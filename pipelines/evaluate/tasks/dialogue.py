@@ -21,11 +21,12 @@ from pipelines.llm.prompts import prompt
 from pipelines.llm.questions import InvalidReply
 from pipelines.llm.replies import Verdict, read_json
 from pipelines.trainsets.prompt_sets import cer_system_prompt
-from schemas.reasoning import CER_TAGS
+from schemas.reasoning import CER_TAGS, COE_TAGS, ECOT_TAGS
 
 T = TypeVar("T", bound=Verdict)
 _Text = Annotated[str, Field(min_length=1)]
 Turns = list[dict[str, str]]
+CHAIN_TAGS = tuple(dict.fromkeys((*COE_TAGS, *ECOT_TAGS)))
 
 
 class Seeker(BaseModel):
@@ -49,7 +50,7 @@ def read_seekers(path: str) -> MemoryDataset:
     """
     samples: dict[str, Sample] = {}
     try:
-        lines = Path(path).read_text(encoding="utf-8").split("\n")
+        lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UnreadableFile(f"no profiles: {error}", where=path, hint="name a file of JSON lines in UTF-8") from error
     for number, line in enumerate(lines, 1):
@@ -63,6 +64,8 @@ def read_seekers(path: str) -> MemoryDataset:
         if seeker.id in samples:
             raise UnreadableFile("an id stands there twice", where=f"{path}, line {number}", hint="name each apart")
         samples[seeker.id] = Sample(input=seeker.scene, id=seeker.id, metadata=seeker.model_dump())
+    if not samples:
+        raise UnreadableFile("no profiles of seekers", where=path, hint="a line a seeker (docs/evaluating.md)")
     return MemoryDataset(list(samples.values()), name=Path(path).stem)
 
 
@@ -92,8 +95,8 @@ async def ask_words(model: Model, name: str, inputs: dict[str, Any], draw: int) 
 
 
 async def reply_of(model: Model, turns: Turns, form: str, draw: int) -> str:
-    """What the supporter who is evaluated says: of C's form (`cer`) the response alone reaches the seeker. What cannot
-    be read as a response is an empty one.
+    """What the supporter who is evaluated says: of C's form (`cer`), as of a chain of E's or M's, the response alone
+    reaches the seeker. What cannot be read as a response is an empty one.
     """
     system = cer_system_prompt("zh").text if form == "cer" else prompt("supporter", __file__).text
     messages: list[ChatMessage] = [ChatMessageSystem(content=system)]
@@ -101,7 +104,7 @@ async def reply_of(model: Model, turns: Turns, form: str, draw: int) -> str:
         kind = ChatMessageUser if turn["role"] == "seeker" else ChatMessageAssistant
         messages.append(kind(content=turn["text"]))
     output = (await model.generate(messages, config=GenerateConfig(seed=draw))).completion
-    return output.strip() if form == "plain" else answer_of(output, CER_TAGS) or ""
+    return answer_of(output, CER_TAGS if form == "cer" else CHAIN_TAGS) or ""
 
 
 def as_text(turns: Turns) -> str:

@@ -18,9 +18,16 @@ from pipelines.core.estimates import estimate_share
 from pipelines.core.home import Home
 from pipelines.errors import NoVersion, RequestError, UnknownName
 from pipelines.evaluate.answering import SETS, ask_model, baseline_rows, draw_prompts, read_answers
-from pipelines.evaluate.benchmarks import ROLES, Benchmark, benchmark_rows, run_benchmark
+from pipelines.evaluate.benchmarks import (
+    LOG,
+    ROLES,
+    Benchmark,
+    benchmark_rows,
+    require_judges_of,
+    run_benchmark,
+)
 from pipelines.evaluate.data import evaluate_sets
-from pipelines.evaluate.judge_figures import bias_figures, judge_figures
+from pipelines.evaluate.judge_figures import ALL_JUDGES, bias_figures, judge_figures
 from pipelines.evaluate.judges import SAMPLES, judge_answers, require_judges
 from pipelines.evaluate.label_judging import reward_model_rows
 from pipelines.evaluate.metrics import Answer, score_answers
@@ -45,7 +52,7 @@ from schemas.personas import RewrittenRounds
 Suite = Literal["automatic", "judge", "reward_model", "sage", "esc_eval"]
 SUITES: tuple[Suite, ...] = get_args(Suite)
 _OF_ANSWERS = ("automatic", "judge")  # suites over answers to held-out prompts
-PEOPLE = "people"  # the evaluation with the figures of people's rankings
+PEOPLE, DATA = "people", "data-"  # the evaluation with the figures of people's rankings; those of releases begin so
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +102,8 @@ def evaluate(
         _require_fit(opened, options)
         name = name or opened.name
         require_name(name, "an evaluation")
+        if name == PEOPLE or name.startswith(DATA):
+            raise RequestError("that name is kept for other figures", where=name, hint="--name, another")
         if options.suites[0] in ROLES:
             made = _Measured(_benchmark_rows(home, opened, options, name))
         else:
@@ -145,7 +154,7 @@ def evaluate_data(home: Path, name: str | None, *, seed: int = 0) -> Version:
             value, low, high = one.figures.get("alpha") or (None, None, None)
             figures = {"n": one.items, "value": value, "low": low, "high": high}
             rows.append(about | {"metric": "alpha", "subset": "all"} | figures)
-        return keep(home, f"data-{name}", None, rows, {"release": name, "content": release.content})
+        return keep(home, f"{DATA}{name}", None, rows, {"release": name, "content": release.content})
 
 
 def default_prompts(home: Path, target: str) -> str:
@@ -174,6 +183,12 @@ def require_options(llm: Llm, options: EvaluationOptions) -> None:
     for suite in options.suites:
         if suite not in SUITES:
             raise UnknownName("suite", suite, SUITES)
+    if len(set(options.judges)) < len(options.judges):
+        raise RequestError("a judge is named twice", where=", ".join(options.judges), hint="name each once")
+    if options.split not in ("test", "validation"):
+        raise RequestError("a model is evaluated on what is held out", where=options.split, hint="test, or validation")
+    if options.samples < 1 or (options.size is not None and options.size < 1):
+        raise RequestError("of nothing there is no figure", hint="samples and size are 1 or more; of size 0 means all")
     if options.prompts not in (None, *SETS):
         raise UnknownName("set of prompts", str(options.prompts), SETS)
     if not options.suites:
@@ -185,6 +200,9 @@ def require_options(llm: Llm, options: EvaluationOptions) -> None:
         if options.seekers is None or options.seeker is None:
             hint = "--seekers FILE --seeker PROFILE (docs/evaluating.md)"
             raise RequestError(f"{options.suites[0]} needs profiles of seekers, and who plays them", hint=hint)
+        if options.seekers.suffix == LOG:
+            raise RequestError("a log is judged again", where=options.seekers, hint="gongqing evaluate rejudge NAME")
+        require_judges_of(options.suites[0], options.judges)
         return
     if ("judge" in options.suites) != bool(options.judges):
         raise RequestError("the suite judge and its judges belong together", hint="--suite judge --judge PROFILE")
@@ -197,11 +215,23 @@ def judge_rows(
     """What judges say of answers, and what is wrong with the judges: rows of the suites `judge` and `bias`."""
     judged = judge_answers(client, answers, options.judges, options.samples, options.seed)
     lengths = answers.select("row_id", "model", n_chars=pl.col("answer").str.len_chars())
-    baselines = answers.filter("baseline")["model"].unique().to_list()
+    # A person's answer stands in for another model's: beside it a judge's own and its length are told.
+    baselines = set(answers.filter("baseline")["model"]) - {"sibling"}
     known = profiles(target.llm.profiles)
-    asked = None if target.alias is None else profile(known, target.alias).model
-    own = {judge: [target.name] if profile(known, judge).model == asked else [] for judge in options.judges}
-    return [*judge_figures(judged), *bias_figures(judged, lengths, own, baselines)]
+    asked = {target.name: profile(known, target.alias).model} if target.alias is not None else {}
+    own = {
+        judge: [one for one in set(answers["model"]) if asked.get(one, one) in (judge, profile(known, judge).model)]
+        for judge in options.judges
+    }
+    unread = [_unread_row(str(model), of_model) for (model,), of_model in sorted(answers.group_by("model"))]
+    return [*judge_figures(judged), *unread, *bias_figures(judged, lengths, own, baselines)]
+
+
+def _unread_row(model: str, answers: pl.DataFrame) -> dict[str, Any]:
+    """How many outputs of a model no judge was asked about, for they cannot be read as an answer."""
+    unread = answers["answer"].is_null().cast(pl.Float64).to_numpy()
+    about = {"suite": "judge", "model": model, "judge": ALL_JUDGES, "metric": "no_answer", "mode": "", "subset": "all"}
+    return about | {"n": len(answers)} | estimate_share(unread, answers["row_id"])._asdict()
 
 
 def note_of(target: str, options: EvaluationOptions) -> dict[str, Any]:

@@ -9,19 +9,24 @@ import polars as pl
 from pipelines.core.home import Home
 from pipelines.evaluate.benchmarks import ROLES
 from pipelines.store.store import Store, Version
-from schemas.evaluations import Evaluations
+from schemas.evaluations import Evaluations, ModelAnswers
 
 ANSWERS, FIGURES = "model_answers", "evaluations"
+OF_ANSWERS = ("automatic", "judge", "bias")  # suites of the answers that are kept
 
 
 def keep(
     home: Path, name: str, answers: pl.DataFrame | None, rows: Sequence[Mapping[str, Any]], note: Mapping[str, Any]
 ) -> Version:
-    """Writes the figures of some suites into an evaluation; those of its other suites stay. The answers are written
-    first, for figures of answers that are not there would tell nothing.
+    """Writes the figures of some suites into an evaluation; those of its other suites stay, but for those of answers
+    that are replaced. The answers are written first, for figures of answers that are not there would tell nothing.
     """
     store = Store(Home(home).data)
+    stale: tuple[str, ...] = ()
     if answers is not None:
+        before = store.read(ANSWERS, partition=name).collect() if name in store.partitions(ANSWERS) else answers
+        key = ModelAnswers.primary_key()
+        stale = () if before.sort(key).equals(answers.select(before.columns).sort(key)) else OF_ANSWERS
         store.write(ANSWERS, answers, partition=name, note=dict(note))
     made = pl.DataFrame(list(rows), schema=Evaluations.polars_schema())
     notes = {suite: dict(note) for suite in sorted(set(made["suite"]))}
@@ -30,8 +35,9 @@ def keep(
         other = ~pl.col("suite").is_in(list(notes)) | (
             pl.col("suite").is_in(list(ROLES)) & ~pl.col("mode").is_in(settings)
         )
+        other &= ~pl.col("suite").is_in(list(stale))
         made = pl.concat([store.read(FIGURES, partition=name).filter(other).collect(), made])
-        notes = last_note(store, name) | notes
+        notes = {suite: note for suite, note in last_note(store, name).items() if suite not in stale} | notes
     frame = Evaluations.validate(made.sort(Evaluations.primary_key()))
     return store.write(FIGURES, frame, partition=name, note=notes)
 

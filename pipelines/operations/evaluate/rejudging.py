@@ -2,18 +2,19 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from pipelines.core.home import Home
 from pipelines.errors import NoVersion, RequestError, UnknownName
 from pipelines.evaluate.answering import answer_rows
-from pipelines.evaluate.benchmarks import ROLES, benchmark_rows, last_log, run_benchmark
+from pipelines.evaluate.benchmarks import ROLES, benchmark_rows, last_log, require_judges_of, run_benchmark
 from pipelines.llm.factory import open_client
 from pipelines.llm.interface import JUDGES, require_provider
 from pipelines.llm.profiles import profiles
 from pipelines.llm.progress import Progress
-from pipelines.operations.evaluate.evaluating import EvaluationOptions, judge_rows, note_of, require_options
+from pipelines.operations.evaluate.evaluating import EvaluationOptions, judge_rows, require_options
 from pipelines.operations.evaluate.kept import ANSWERS, FIGURES, keep, last_note
 from pipelines.operations.evaluate.targets import Target
 from pipelines.settings import Settings
@@ -50,10 +51,10 @@ def rejudge(
     before = notes.get("judge", {}).get("judges", [])
     options = replace(options, judges=tuple(dict.fromkeys((*before, *options.judges))))
     require_options(settings.llm, options)
-    target = next((str(note["target"]) for note in notes.values()), name)
-    alias = target if target in profiles(settings.llm.profiles) else None  # whose model may judge itself
     with no_erasure(home):
-        answers = stored_answers(store, name, step)
+        answers, note = stored_answers(store, name, step)
+        target = str(note["target"])
+        alias = target if target in profiles(settings.llm.profiles) else None  # whose model may judge itself
         own = Target(target, settings.llm, alias)
         with open_client(
             home,
@@ -64,11 +65,13 @@ def rejudge(
             progress=progress,
         ) as client:
             rows = judge_rows(client, own, answers, options)
-        return keep(home, name, answers, rows, note_of(target, options) | {"step": step})
+        made = {"judges": list(options.judges), "samples": options.samples, "provider": options.provider}
+        return keep(home, name, answers, rows, note | made)
 
 
 def _rejudge_dialogues(home: Path, settings: Settings, name: str, options: EvaluationOptions) -> Version:
     require_provider(options.provider, JUDGES)
+    require_judges_of("esc_eval", options.judges)
     store, logs = Store(Home(home).data), Home(home).evaluations / name
     last = last_log("esc_eval", logs)
     if last is None:
@@ -76,7 +79,11 @@ def _rejudge_dialogues(home: Path, settings: Settings, name: str, options: Evalu
         raise NoVersion("no dialogues of ESC-Eval are kept under that name", where=logs, hint=hint)
     log, played = last
     roles = {"seeker": played["seeker"], **dict(zip(ROLES["esc_eval"][1:], options.judges, strict=False))}
-    before = store.read(FIGURES, partition=name).filter(suite="esc_eval").collect()
+    kept = name in store.partitions(FIGURES)
+    before = store.read(FIGURES, partition=name).filter(suite="esc_eval").collect() if kept else None
+    if before is None or before.is_empty():
+        hint = "run the same gongqing evaluate again: nothing that was answered is paid for twice"
+        raise NoVersion("its dialogues have no figures yet", where=log, hint=hint)
     with no_erasure(home):
         judged = run_benchmark(
             *("esc_eval", home, settings.llm, options.provider, played["tested"], roles, log, logs),
@@ -90,19 +97,27 @@ def _rejudge_dialogues(home: Path, settings: Settings, name: str, options: Evalu
         return keep(home, name, None, [*rows, *others], note)
 
 
-def stored_answers(store: Store, name: str, step: int | None = None) -> pl.DataFrame:
-    """Rows of `model_answers`: those of an evaluation, or of a step of a run's rollouts. Raises UnknownName."""
-    if name in store.partitions(ANSWERS):
-        return store.read(ANSWERS, partition=name).collect()
-    if name not in store.partitions("rollouts"):
+def stored_answers(store: Store, name: str, step: int | None = None) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Rows of `model_answers`, and how they were made: those of an evaluation; or, where a step is named or nothing of
+    it was evaluated yet, those of a run's rollouts. Raises UnknownName, and RequestError for a step of no run.
+    """
+    is_run = name in store.partitions("rollouts")
+    if name in store.partitions(ANSWERS) and (step is None or not is_run):
+        if step is not None:
+            raise RequestError("an evaluation has no steps", where=name, hint="leave out --step")
+        notes = last_note(store, name)
+        note = notes.get("judge") or notes.get("automatic") or {"target": name}
+        return store.read(ANSWERS, partition=name).collect(), note
+    if not is_run:
         known = [*store.partitions(ANSWERS), *store.partitions("rollouts")]
         raise UnknownName("evaluation or run with rollouts", name, known)
     return rollout_answers(store, name, step)
 
 
-def rollout_answers(store: Store, run: str, step: int | None) -> pl.DataFrame:
+def rollout_answers(store: Store, run: str, step: int | None) -> tuple[pl.DataFrame, dict[str, Any]]:
     """The outputs of a step of a run (its last one by default) as rows of `model_answers`, the first of each prompt's
-    group; without those of which nothing says which row was asked. Raises RequestError where there is none.
+    group, and how they were made; without those of which nothing says which row was asked. Raises RequestError where
+    there is none.
     """
     rollouts = store.read("rollouts", partition=run).drop_nulls("row_id").collect()
     steps = sorted(set(rollouts["step"]))
@@ -110,11 +125,14 @@ def rollout_answers(store: Store, run: str, step: int | None) -> pl.DataFrame:
         raise RequestError(
             f"the run {run} has no rollouts of that step", where=step, hint=f"steps {steps[:1]} to {steps[-1:]}"
         )
-    rows = rollouts.filter(step=steps[-1] if step is None else step).sort("output_index").unique("row_id", keep="first")
+    step = steps[-1] if step is None else step
+    rows = rollouts.filter(step=step).sort("output_index").unique("row_id", keep="first")
     folder = Home(store.storage.root.parent).training / run
     recipe, release = load_recipe(read_note(folder)["recipe"]), read_note(folder)["release"]["name"]
     prompts = Releases(folder.parents[1]).frame(release, recipe.rows).collect()
     outputs: dict[str, tuple[str, str | None]] = {
         row_id: (output, None) for row_id, output in rows.select("row_id", "output").iter_rows()
     }
-    return answer_rows(prompts, run, outputs)
+    splits = " and ".join(sorted(set(rows["split"].drop_nulls())))
+    note = {"target": run, "prompts": recipe.rows, "split": splits, "release": release, "step": step}
+    return answer_rows(prompts, run, outputs), note

@@ -18,7 +18,7 @@ from pipelines.errors import NoVersion, UnknownName
 from pipelines.evaluate.benchmarks import ROLES
 from pipelines.evaluate.judge_figures import is_biased
 from pipelines.operations.evaluate.kept import FIGURES, last_note
-from pipelines.operations.evaluate.papers import E_AUTOMATIC, E_RANKED, M_RANKED, Figures
+from pipelines.operations.evaluate.papers import E_AUTOMATIC, RANKED, Figures
 from pipelines.release.publish.card import PaperTable
 from pipelines.store.store import Store
 from schemas.labels import OMEGA
@@ -43,7 +43,7 @@ class Suite(NamedTuple):
     down: bool = False
 
 
-_ANSWERED = ("prompts", "split")
+_ANSWERED = ("prompts", "split", "step")
 
 
 SUITES: dict[str, Suite] = {
@@ -63,11 +63,12 @@ SUITES: dict[str, Suite] = {
         (
             "Scores go from 1 to 5. variance: of an answer's draws, in the mean over answers.",
             "win_rate_beside_a_person: of both orders, a tie counts half. no_verdict: draws that cannot be read.",
+            "no_answer: outputs that cannot be read as an answer: the means are of the others.",
         ),
         (*_ANSWERED, "judges", "samples"),
     ),
     "bias": Suite("What is wrong with the judges", {}, ("A figure whose interval excludes no bias is marked with *.",)),
-    "people": Suite("Ranked by people (M, E; C by pairs)", {**E_RANKED, **M_RANKED}),
+    "people": Suite("Ranked by people (M, E; C by pairs)", RANKED),
     "reward_model": Suite(
         "Reward models (C Table 1; E's encoder)",
         {},
@@ -212,7 +213,7 @@ def data_table(store: Store, release: str, content: str) -> PaperTable | None:
     name = f"data-{release}"
     if name not in store.partitions(FIGURES):
         return None
-    if last_note(store, name)["data"]["content"] != content:
+    if last_note(store, name).get("data", {}).get("content") != content:
         return None
     rows = store.read(FIGURES, partition=name).with_columns(evaluation=pl.lit(name)).collect()
     table = _table(SUITES["data"], rows, None)

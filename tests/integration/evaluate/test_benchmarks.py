@@ -177,8 +177,42 @@ def test_dialogues_of_a_log_are_judged_by_others_and_nobody_else_says_anything_a
     cards.write_text('{"id": "1"}', encoding="utf-8")
     with pytest.raises(UnreadableFile, match="no log of ESC-Eval"):
         run(home, "esc_eval", cards)
-    with pytest.raises(RequestError, match="judges are two"):
+    with pytest.raises(RequestError, match="the judges of ESC-Eval are two"):
         rejudge(home, load(home), "tested", EvaluationOptions(**common, judges=("second", "second")))
+
+
+def test_of_a_model_that_reasons_first_the_seeker_hears_the_answer_alone(home: Path, host: JudgeHost):
+    levels = "".join(f"<L{n}>他很累。</L{n}>" for n in (1, 2, 3, 4))
+    chain = f"<empathy_think>{levels}</empathy_think><answer>先歇歇。</answer>"
+    host.reply = lambda payload: chain if payload["model"] == "tested-1" else played(payload)
+    for benchmark in ("sage", "esc_eval"):
+        for sample in run(home, benchmark).samples:
+            assert {turn["text"] for turn in sample.metadata["dialogue"] if turn["role"] == "supporter"} == {"先歇歇。"}
+
+
+def test_a_type_of_seekers_may_be_called_as_anything(home: Path, tmp_path: Path):
+    seekers = [json.loads(line) for line in SEEKERS.read_text(encoding="utf-8").splitlines()]
+    seekers[0]["character"], seekers[1]["character"] = "all", WORST
+    file = tmp_path / "seekers.jsonl"
+    file.write_text("\ufeff" + "\n".join(map(json.dumps, seekers)), encoding="utf-8")
+    rows = benchmark_rows(run(home, "sage", file), "sage", "tested", ROLES, "published")
+    assert len({(row["metric"], row["subset"]) for row in rows}) == len(rows)
+    assert {"type all", f"type {WORST}"} <= {row["subset"] for row in rows}
+    [worst] = [row for row in rows if row["subset"] == WORST]
+    emotions = sorted(row["value"] for row in rows if row["metric"] == "emotion" and row["subset"].startswith("type "))
+    assert (worst["value"], worst["low"]) == (emotions[0], None), "a tenth of six is a part of the lowest"
+
+
+def test_who_judges_is_no_more_and_no_fewer_than_a_benchmark_has(home: Path, host: JudgeHost):
+    common: dict[str, Any] = {"seekers": SEEKERS, "seeker": "seeker", "budget": Decimal(50)}
+    for suite, judges in (("sage", ("judge",)), ("esc_eval", ("judge",)), ("esc_eval", ("judge", "second", "third"))):
+        with pytest.raises(RequestError, match="judge"):
+            evaluate(home, load(home), "tested", EvaluationOptions(suites=(suite,), judges=judges, **common))
+    log = common | {"seekers": home / "a.json", "suites": ("esc_eval",), "judges": ("judge", "second")}
+    options = EvaluationOptions(**log)
+    with pytest.raises(RequestError, match="a log is judged again"):
+        evaluate(home, load(home), "tested", options)
+    assert host.asked == []
 
 
 def test_anybody_runs_a_task_as_inspect_eval_and_our_profiles_are_its_models(home: Path, tmp_path: Path):

@@ -96,6 +96,9 @@ def test_judges_score_several_times_and_their_biases_are_told(home: Path, host: 
     changes = kept["bias", "judge", "judge", "position", "changes with places", "all"]
     assert (changes["value"], changes["n"] > 3) == (1, True), "A is always better"
     assert kept["bias", "judge", "judge", "position", "first in place wins, less half", "all"]["value"] == 0.5
+    slope = kept["bias", "judge", "judge", "length", "points a doubling", "all"]
+    assert slope["n"] > 3, "a person's answer beside that of the model"
+    assert slope["low"] > 0, "it counts characters"
     markdown, html = write_report(home, [], tmp_path)
     page = markdown.read_text(encoding="utf-8")
     assert re.search(r"1\.000 \\\[0\.\d+, 1\.000\\\] \\\*", page), "its position, which is no certainty of so few"
@@ -134,6 +137,7 @@ def test_a_file_of_answers_is_judged_again_by_another_and_no_answer_is_paid_for(
     ('{"row_id": 1, "output": "嗯"}', "no answer: ValidationError"),
     ("[" * 5000, "no answer: "),
     ('{"output": "嗯"}', "no answer: "),
+    ('{"row_id": "nobody", "output": "a\\ud800"}', "no answer: UnicodeEncodeError"),
     ("", "there is no answer in it"),
 ])  # fmt: skip
 def test_a_file_that_is_no_answers_is_refused_with_its_line(home: Path, tmp_path: Path, line: str, says: str):
@@ -160,12 +164,65 @@ def test_what_cannot_be_evaluated_is_refused_before_anything_is_asked(
     assert host.asked == []
 
 
+def test_a_judge_that_prefers_its_own_is_told_of_a_profile_and_of_a_file(home: Path, host: JudgeHost, tmp_path: Path):
+    def partial_to_itself(payload: dict[str, Any]) -> str:
+        asked = json.loads(payload["messages"][-1]["content"]) if payload["messages"][-1]["content"][0] == "{" else {}
+        if "answer" not in asked or payload["model"] != "tested-1":
+            return replied(payload | {"model": "judge-1"}) if asked else COE
+        points = 5 if asked["answer"] == ANSWER else 1
+        respects = dict.fromkeys(("fluency_comfort", "empathic_understanding", "support_encouragement"), points)
+        return json.dumps({"why": "是我写的。", **respects}, ensure_ascii=False)
+
+    host.reply = partial_to_itself
+    asked = options(suites=("judge",), judges=("tested", "judge"), size=20, samples=1)
+    evaluate(home, load(home), "tested", asked)
+    prompts = pl.read_parquet(home / "releases" / "v1" / "grpo_coe" / "*.parquet").filter(split="test")
+    file = tmp_path / "answers.jsonl"
+    rows = [{"row_id": row_id, "output": ANSWER, "model": "tested"} for row_id in prompts["row_id"]]
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    evaluate(home, load(home), str(file), asked)
+    for name in ("tested", "answers"):
+        own = figures(home, name)["bias", "tested", "tested", "self_preference", "points", "all"]
+        assert own["n"] > 3
+        assert own["low"] > 0
+
+
+def test_outputs_that_no_judge_can_read_are_counted_beside_the_means(home: Path, host: JudgeHost):
+    told = iter(range(100))
+
+    def reply(payload: dict[str, Any]) -> str:
+        if payload["model"] != "tested-1":
+            return replied(payload)
+        return COE if next(told) == 0 else "<empathy_think><L1>他很累。"
+
+    host.reply = reply
+    evaluate(home, load(home), "tested", options(suites=("judge",), judges=("judge",), size=4))
+    kept = figures(home, "tested")
+    assert kept["judge", "tested", "all judges", "no_answer", "", "all"]["value"] == 0.75
+    assert kept["judge", "tested", "judge", "overall", "", "all"]["n"] == 1
+    assert kept["judge", "generic_comfort", "all judges", "no_answer", "", "all"]["value"] == 0
+
+
+def test_figures_of_answers_that_are_replaced_go_with_them(home: Path):
+    evaluate(home, load(home), "tested", options(suites=("judge",), judges=("judge",)))
+    evaluate(home, load(home), "tested", options())
+    assert {suite for suite, *_ in figures(home, "tested")} == {"automatic", "judge", "bias"}, "of the same answers"
+    evaluate(home, load(home), "tested", options(prompts="grpo_cer"))
+    assert {suite for suite, *_ in figures(home, "tested")} == {"automatic"}
+
+
 def test_no_model_is_called_as_a_baseline_and_nobody_judges_what_has_no_judge(home: Path, tmp_path: Path):
     prompts = pl.read_parquet(home / "releases" / "v1" / "grpo_coe" / "*.parquet").filter(split="test")
     file = tmp_path / "sibling.jsonl"
     file.write_text(json.dumps({"row_id": prompts["row_id"][0], "output": ANSWER}), encoding="utf-8")
     with pytest.raises(RequestError, match="called as a baseline"):
         evaluate(home, load(home), str(file), options())
+    for name in ("people", "data-v1"):
+        with pytest.raises(RequestError, match="kept for other figures"):
+            evaluate(home, load(home), "tested", options(), name=name)
+    for wrong in ({"split": "train"}, {"size": -1}, {"suites": ("judge",), "judges": ("judge", "judge")}):
+        with pytest.raises(RequestError):
+            evaluate(home, load(home), "tested", options(**wrong))
     with pytest.raises(RequestError, match="cannot name an evaluation"):
         evaluate(home, load(home), "tested", options(), name="../x")
     with pytest.raises(RequestError, match="nobody judges that suite"):
