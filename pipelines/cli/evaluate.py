@@ -15,10 +15,10 @@ from pipelines.settings import home, load
 
 
 class _TargetOrCommand(TyperGroup):
-    """`evaluate TARGET` is `evaluate model TARGET`."""
+    """`evaluate TARGET` is `evaluate model TARGET`, its options before or behind."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and not args[0].startswith("-") and args[0] not in self.commands:
+        if args and args[0] not in (*self.commands, "--help"):
             args = ["model", *args]
         parsed: list[str] = super().parse_args(ctx, args)
         return parsed
@@ -147,8 +147,11 @@ def report(
 
 def _show(version: Any, as_json: bool) -> None:
     from pipelines.cli import render as display
+    from pipelines.operations.evaluate.report import judges_beside_people
 
     rows = terminal.store().read(version.table, version.version, version.partition).collect()
     terminal.put(display.as_json(rows.to_dicts()) if as_json else display.evaluation(rows))
     if not as_json:
+        for line in judges_beside_people(terminal.store(), [str(version.partition)]):
+            terminal.line(line)
         terminal.line(f"kept as evaluations/{version.partition}; gongqing evaluate report writes a page")

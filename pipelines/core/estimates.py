@@ -11,6 +11,8 @@ DRAWS = 2_000
 _Z = 1.959963984540054  # of the normal distribution 95 % lie within so many standard deviations
 # Of an interval: so great a share of the draws must have the figure. With fewer, what is left is no fair sample.
 _DEFINED = 0.95
+# Items: of fewer a bootstrap held the truth in 90 to 100 of 100 simulated studies of 20 to 200, Wilson's in 91 to 99.
+_FEW = 8
 _CELLS = 1 << 20  # weights that are in memory at once
 
 Floats = NDArray[np.float64]
@@ -24,7 +26,7 @@ class Estimate(NamedTuple):
     high: float | None
 
 
-def wilson(hits: int, of: int) -> Estimate | None:
+def wilson(hits: float, of: int) -> Estimate | None:
     """A share with its 95 % interval (Wilson 1927), as if each of the things that are counted were drawn by itself;
     None of nothing.
     """
@@ -104,14 +106,15 @@ def estimate_mean(values: Floats, items: Iterable[object], *, draws: int = DRAWS
 
 
 def estimate_share(hits: Floats, items: Iterable[object], *, draws: int = DRAWS, seed: int = 0) -> Estimate:
-    """The mean of what is 1 or 0, as `estimate_mean`. Where all are the same, of which a bootstrap would say that it is
-    certain, the interval is Wilson's, of as many as there are items.
+    """The mean of what is 1 or 0, as `estimate_mean`. Where fewer than _FEW items are one of these, of whom a bootstrap
+    knows too little, the interval is Wilson's, of as many as there are items.
     """
     items = list(items)
     defined = np.isfinite(hits)
-    if defined.any() and (hits[defined] == hits[defined][0]).all():
-        n_items = len({item for item, one in zip(items, defined, strict=True) if one})
-        found = wilson(n_items if hits[defined][0] else 0, n_items)
+    of = {value: {item for item, hit in zip(items, hits, strict=True) if hit == value} for value in (0.0, 1.0)}
+    if defined.any() and min(map(len, of.values())) < _FEW:
+        n_items = len(of[0.0] | of[1.0])
+        found = wilson(float(hits[defined].mean()) * n_items, n_items)
         assert found is not None
         return found
     return estimate_mean(hits, items, draws=draws, seed=seed)

@@ -9,8 +9,8 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.errors import UnreadableFile
+from pipelines.evaluate.metrics import BASELINES, baselines
 from pipelines.evaluate.metrics import Question as Post
-from pipelines.evaluate.metrics import baselines
 from pipelines.llm.interface import LLMClient
 from pipelines.llm.prompts import Prompt
 from pipelines.llm.questions import Message, Question
@@ -97,8 +97,8 @@ def read_answers(path: Path, prompts: pl.DataFrame) -> pl.DataFrame:
     """Rows of `model_answers` of a file of JSON lines: `row_id`, `output`, and `model` where there are several (else
     the file's name).
 
-    Raises UnreadableFile for a line that is none, one about a row that the prompt set does not hold out, and a second
-    answer of a model to a row; nothing is taken then.
+    Raises UnreadableFile for a line that is none, one about a row that the prompt set does not hold out, a second
+    answer of a model to a row, and a model that is called as a baseline; nothing is taken then.
     """
     found: dict[str, dict[str, tuple[str, str | None]]] = {}
     known = set(prompts["row_id"])
@@ -119,7 +119,9 @@ def read_answers(path: Path, prompts: pl.DataFrame) -> pl.DataFrame:
         if one.row_id not in known:
             hint = "gongqing show grpo_coe --json (or another set) prints the rows; those of split test are answered"
             raise UnreadableFile("it answers no held-out row of the set", where=where, hint=hint)
-        answers = found.setdefault(one.model or path.stem, {})
+        if (model := one.model or path.stem) in BASELINES:
+            raise UnreadableFile(f"a model is called as a baseline: {model}", where=where, hint="give it another name")
+        answers = found.setdefault(model, {})
         if one.row_id in answers:
             raise UnreadableFile("the same model has answered this row above", where=where, hint="leave one of them")
         answers[one.row_id] = one.output, None

@@ -24,6 +24,7 @@ Benchmark = Literal["sage", "esc_eval"]
 JUDGES = ("judge1", "judge2")  # of ESC-Eval
 ROLES: dict[Benchmark, tuple[str, ...]] = {"sage": ("seeker",), "esc_eval": ("seeker", *JUDGES)}
 LOG = ".json"
+FIVE_ROUNDS = "five rounds"  # the one setting of ESC-Eval
 WORST = "worst decile"
 _DECILE = 0.1
 Row = dict[str, Any]
@@ -53,7 +54,7 @@ def run_benchmark(
         llm: The model profiles.
         provider: Who answers for them.
         tested: The profile of the model that is evaluated.
-        roles: The profiles of those who play with it.
+        roles: The profiles of those who play with it, of `roles_of`.
         source: A file of seekers; or, of ESC-Eval, a log of it, whose dialogues its judges alone are asked about.
         logs: The folder of logs.
         setting: Of SAGE.
@@ -61,13 +62,10 @@ def run_benchmark(
         budget: The most that it may cost.
         budget_of: Under which name.
 
-    Raises RequestError for a missing role, and where the extra `evaluate` is not installed; what the backend raises;
+    Raises RequestError where the extra `evaluate` is not installed; what the backend raises;
     GongqingError where inspect could not finish.
     """
     again = benchmark == "esc_eval" and source.suffix == LOG
-    lacking = [role for role in ROLES[benchmark] if role not in roles]
-    if lacking:
-        raise RequestError(f"{benchmark} needs {', '.join(lacking)}", hint="--seeker PROFILE, --judge PROFILE twice")
     require_inspect(benchmark)
     from inspect_ai import eval_async
     from inspect_ai.model import get_model
@@ -106,13 +104,27 @@ def run_benchmark(
     return log
 
 
-def require_judges_of(benchmark: str, judges: Sequence[str]) -> None:
-    """Raises RequestError for judges of SAGE, and for a third one of ESC-Eval or one twice."""
+def roles_of(benchmark: Benchmark, seeker: str, judges: Sequence[str]) -> dict[str, str]:
+    """The profile of each role. In which order the judges are named says nothing: they are told apart by nothing.
+
+    Raises RequestError for judges of SAGE, and for other than two of ESC-Eval.
+    """
     if benchmark == "sage" and judges:
         raise RequestError("SAGE has no judge: its seeker tells what it feels", where=", ".join(judges))
-    if benchmark == "esc_eval" and (len(judges) > len(JUDGES) or len(set(judges)) < len(judges)):
+    if benchmark == "esc_eval" and (len(judges) != len(JUDGES) or len(set(judges)) < len(judges)):
         hint = "--judge PROFILE twice, each another"
         raise RequestError("the judges of ESC-Eval are two", where=", ".join(judges), hint=hint)
+    return dict(zip(ROLES[benchmark], (seeker, *sorted(judges)), strict=True))
+
+
+def require_seekers(file: Path | None, about: str) -> None:
+    """Raises as `read_seekers` for a file of seekers that cannot be read, and RequestError where the extra `evaluate`
+    is not installed.
+    """
+    require_inspect(about)
+    from pipelines.evaluate.tasks.dialogue import read_seekers
+
+    read_seekers(str(file))
 
 
 def last_log(benchmark: Benchmark, logs: Path) -> tuple[Path, dict[str, str]] | None:

@@ -108,7 +108,7 @@ def _texts(name: str, frame: pl.DataFrame) -> tuple[pl.Series, pl.Series] | None
         return inputs, frame["reward_model"].struct.field("ground_truth")
     if "messages" in frame.columns and name.startswith("sft_"):
         contents = frame["messages"].list.eval(pl.element().struct.field("content"))
-        return contents.list.get(-2), contents.list.last()
+        return contents.list.get(-2, null_on_oob=True).fill_null(""), contents.list.last().fill_null("")
     return None
 
 

@@ -14,6 +14,8 @@ from pipelines.llm.replies import Reason, Verdict
 
 START, STEP, MOST, FAILED_BELOW = 40, 10, 100, 10
 End = Literal["success", "failure"]
+Setting = Literal["published", "compeer"]
+TURNS: dict[str, int] = {"published": 10, "compeer": 20}  # of the seeker
 
 
 class Feeling(Verdict):
@@ -42,12 +44,12 @@ def replay_emotions(history: Sequence[Mapping[str, Any]]) -> list[int]:
     """
     emotions: list[int] = []
     for turn in history:
-        if turn["role"] != "user":
+        if turn.get("role") != "user":
             continue
         if not emotions:
             emotions.append(START)
             continue
-        change = turn.get("planning", {}).get("change")
+        change = (turn.get("planning") or {}).get("change")
         if not isinstance(change, int) or isinstance(change, bool) or abs(change) > STEP:
             raise UnreadableFile(
                 f"a turn of the seeker with the change {change!r}",

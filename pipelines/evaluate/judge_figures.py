@@ -11,7 +11,7 @@ Position, length and self-preference are measured on the verdicts themselves, fo
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -25,8 +25,9 @@ Row = dict[str, Any]
 
 def judge_figures(judged: Judged, *, draws: int = DRAWS, seed: int = 0) -> list[Row]:
     """Rows of `evaluations`, suite `judge`: by model and judge the mean of each respect and of all three (`overall`),
-    the variance of an answer's draws in the mean over answers, the win rate beside a human answer, how often a response
-    does not follow from its own third step, and the share of draws that cannot be read. Intervals are by question.
+    the variance of an answer's draws in the mean over answers, and between draws that of the mean over all answers, the
+    win rate beside a human answer, how often a response does not follow from its own third step, and the share of draws
+    that cannot be read. Intervals are by question.
     """
     rows: list[Row] = []
 
@@ -43,6 +44,10 @@ def judge_figures(judged: Judged, *, draws: int = DRAWS, seed: int = 0) -> list[
         for (model, judge), part in sorted(frame.group_by("model", "judge")):
             for metric in (*RESPECTS, "overall", "variance"):
                 add(str(model), str(judge), metric, part[metric], part["row_id"])
+    by_draw = _overall(judged.scores).group_by("model", "judge", "sample").agg(pl.col("overall").mean())
+    for (model, judge), part in sorted(by_draw.group_by("model", "judge")):
+        estimate = Estimate(cast("float | None", part["overall"].var()), None, None)
+        rows.append(_row(str(model), str(judge), "variance", "between draws", len(part), estimate))
     drawn = judged.scores.with_columns(lost=pl.col(RESPECTS[0]).is_null())
     compared = judged.comparisons.with_columns(win=_worth())
     for frame, column, metric in (
@@ -166,10 +171,15 @@ def _self_preference(
 
 def _by_answer(scores: pl.DataFrame) -> pl.DataFrame:
     """An answer and a judge a row: the means of its draws, and the variance of their overall scores."""
-    overall = scores.with_columns(overall=pl.mean_horizontal(*RESPECTS, ignore_nulls=False))
-    return overall.group_by("row_id", "model", "judge", maintain_order=True).agg(
-        pl.col(*RESPECTS, "overall").mean(), variance=pl.col("overall").var()
+    return (
+        _overall(scores)
+        .group_by("row_id", "model", "judge", maintain_order=True)
+        .agg(pl.col(*RESPECTS, "overall").mean(), variance=pl.col("overall").var())
     )
+
+
+def _overall(scores: pl.DataFrame) -> pl.DataFrame:
+    return scores.with_columns(overall=pl.mean_horizontal(*RESPECTS, ignore_nulls=False))
 
 
 def _worth() -> pl.Expr:

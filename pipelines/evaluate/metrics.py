@@ -56,6 +56,9 @@ GENERIC_COMFORT = (
 )
 
 
+BASELINES = ("post_copied", "generic_comfort", "sibling")
+
+
 class Answer(NamedTuple):
     """An answer to a question, and the answers of people that it is held against."""
 
@@ -167,11 +170,9 @@ def baselines(questions: Sequence[Question], *, seed: int = 0) -> dict[str, list
             place = int(unit_interval(seed, "sibling", one.question_id) * len(one.answers))
             others = [*one.answers[:place], *one.answers[place + 1 :]]
             siblings.append(Answer(one.question_id, one.answers[place], others))
-    return {
-        "post_copied": [Answer(one.question_id, one.post, one.answers) for one in questions],
-        "generic_comfort": [Answer(one.question_id, GENERIC_COMFORT, one.answers) for one in questions],
-        "sibling": siblings,
-    }
+    copied = [Answer(one.question_id, one.post, one.answers) for one in questions]
+    comforted = [Answer(one.question_id, GENERIC_COMFORT, one.answers) for one in questions]
+    return dict(zip(BASELINES, (copied, comforted, siblings), strict=True))
 
 
 def zh_tokens(text: str) -> list[str]:

@@ -63,6 +63,8 @@ def rank_models(rankings: pl.DataFrame, *, draws: int = DRAWS, seed: int = 0) ->
                 where=_where(row),
                 hint="rank the same models everywhere, or evaluate each set of models by itself",
             )
+        if len(set(models)) < len(models):
+            raise RequestError("a model is ranked twice", where=_where(row), hint=f"the models are {', '.join(models)}")
         if sorted(row["places"]) != list(range(1, len(models) + 1)):
             raise RequestError(
                 f"of {len(models)} answers each has a place from 1 to {len(models)}, none twice",
@@ -139,7 +141,11 @@ def contradictions(
         rank_unit: That of the mean ranks.
         n_rankings: How many rankings there are, where that is known.
     """
+    if n_rankings is not None and n_rankings < 1:
+        raise ValueError(f"n_rankings={n_rankings}: of no rankings there is no table")
     k, found = len(table), []
+    if no_number := [one.model for one in table if not np.isfinite(one[1:]).all()]:
+        return [f"{model}: a figure is no number" for model in no_number]
     share, rank = share_unit / 2 + _EXACT, rank_unit / 2 + _EXACT
     for name, total, must, slack in (
         ("Win@1", sum(one.win1 for one in table), 1.0, k * share),

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pipelines.core.estimates import DRAWS, Estimate, Floats, bootstrap, weighted_auc
+from pipelines.errors import RequestError
 from pipelines.train.serving import Encode
 from schemas.labels import PREFERENCES
 
@@ -41,8 +42,11 @@ def score_verdicts(labels: pl.DataFrame, verdicts: pl.DataFrame, *, draws: int =
         verdicts: The same of a model. Of labels without a row it is as if it could not be read.
         draws: Of the intervals; `seed`: of the draws.
 
-    Returns rows of FIGURES. A figure is null where there are no labels, the recall where none is False.
+    Returns rows of FIGURES. A figure is null where there are no labels, the recall where none is False. Raises
+    RequestError for a label or a verdict that is none, and for two of one candidate.
     """
+    for frame, lacks in ((labels, False), (verdicts, True)):
+        _require_answers(frame, lacks=lacks)
     both = labels.join(verdicts, on=KEYS, how="left", suffix="_verdict", validate="1:1")
     dialogues = _numbered(both["dialogue_id"])
     lines = []
@@ -123,6 +127,8 @@ def score_triplets(triplets: pl.DataFrame, encode: Encode) -> pl.DataFrame:
     """
     query = encode(triplets["query"].to_list(), "query")
     positive, negative = (encode(triplets[name].to_list(), "answer") for name in ("positive", "negative"))
+    if not all(np.isfinite(vectors).all() for vectors in (query, positive, negative)):
+        raise RequestError("the encoder gives vectors that are no numbers", hint="its training has failed: train anew")
     return triplets.select(
         *(pl.col("made_from").alias("question_id"), "kind", "same_topic"),
         positive=(query * positive).sum(axis=1),
@@ -161,6 +167,18 @@ def _estimate_auc(positives: pl.DataFrame, negatives: pl.DataFrame, item: str, d
 
     [estimate] = bootstrap(figures, int(items.max(initial=-1)) + 1, draws=draws, seed=seed)
     return estimate
+
+
+def _require_answers(frame: pl.DataFrame, *, lacks: bool) -> None:
+    """`lacks`: whether an answer may be null."""
+    known = {**dict.fromkeys(STEPS, (True, False)), "preference": PREFERENCES}
+    for column, values in known.items():
+        if other := set(frame[column]) - {*values, *((None,) if lacks else ())}:
+            hint = f"one of {', '.join(map(str, values))}"
+            raise RequestError(f"{column} is {', '.join(map(repr, other))}", where="labels and verdicts", hint=hint)
+    if (twice := frame.select(KEYS).is_duplicated()).any():
+        where = ", ".join(map(str, frame.filter(twice).select(KEYS).row(0)))
+        raise RequestError("a candidate is labelled twice", where=where, hint="leave one of them")
 
 
 def _numbered(names: pl.Series) -> NDArray[np.int64]:

@@ -59,8 +59,14 @@ def read_seekers(path: str) -> MemoryDataset:
         try:
             seeker = Seeker.model_validate(json.loads(line))
         except (ValueError, ValidationError, RecursionError) as error:
-            hint = f"a JSON object with {', '.join(Seeker.model_fields)}"
-            raise UnreadableFile("no profile of a seeker", where=f"{path}, line {number}", hint=hint) from error
+            wrong = (
+                {str(one["loc"][0]) for one in error.errors() if one["loc"]}
+                if isinstance(error, ValidationError)
+                else ()
+            )
+            problem = f"no profile of a seeker{': ' if wrong else ''}{', '.join(sorted(wrong))}"
+            hint = f"a JSON object with texts as {', '.join(Seeker.model_fields)}; topic may be left out"
+            raise UnreadableFile(problem, where=f"{path}, line {number}", hint=hint) from error
         if seeker.id in samples:
             raise UnreadableFile("an id stands there twice", where=f"{path}, line {number}", hint="name each apart")
         samples[seeker.id] = Sample(input=seeker.scene, id=seeker.id, metadata=seeker.model_dump())

@@ -6,7 +6,7 @@ Two settings that do not belong into one table: `published`, 10 turns of the see
 results have it; `compeer`, 20, as C says. The profiles of its authors are not ours to give: `profiles` names a file.
 """
 
-from typing import Literal, get_args
+from typing import get_args
 
 from inspect_ai import Task, task
 from inspect_ai.model import get_model
@@ -14,11 +14,8 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from pipelines.errors import UnknownName
-from pipelines.evaluate.emotions import START, Feeling, end_of, moved
+from pipelines.evaluate.emotions import START, TURNS, Feeling, Setting, end_of, moved
 from pipelines.evaluate.tasks.dialogue import as_text, ask_record, ask_words, card_of, read_seekers, reply_of
-
-Setting = Literal["published", "compeer"]
-TURNS: dict[str, int] = {"published": 10, "compeer": 20}
 
 
 @task

@@ -5,7 +5,8 @@ the same command goes on: what was paid for is in the ledger.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from pathlib import Path
@@ -19,18 +20,21 @@ from pipelines.core.home import Home
 from pipelines.errors import NoVersion, RequestError, UnknownName
 from pipelines.evaluate.answering import SETS, ask_model, baseline_rows, draw_prompts, read_answers
 from pipelines.evaluate.benchmarks import (
+    FIVE_ROUNDS,
     LOG,
     ROLES,
     Benchmark,
     benchmark_rows,
-    require_judges_of,
+    require_seekers,
+    roles_of,
     run_benchmark,
 )
 from pipelines.evaluate.data import evaluate_sets
+from pipelines.evaluate.emotions import TURNS
 from pipelines.evaluate.judge_figures import ALL_JUDGES, bias_figures, judge_figures
 from pipelines.evaluate.judges import SAMPLES, judge_answers, require_judges
 from pipelines.evaluate.label_judging import reward_model_rows
-from pipelines.evaluate.metrics import Answer, score_answers
+from pipelines.evaluate.metrics import BASELINES, Answer, score_answers
 from pipelines.evaluate.ranking import compare_models, rank_models
 from pipelines.evaluate.reward_model import score_encoder, score_triplets
 from pipelines.llm.factory import open_client
@@ -38,7 +42,7 @@ from pipelines.llm.interface import JUDGES, LLMClient, require_provider
 from pipelines.llm.profiles import profile, profiles
 from pipelines.llm.progress import Progress
 from pipelines.operations.evaluate.kept import keep
-from pipelines.operations.evaluate.targets import Target, open_target
+from pipelines.operations.evaluate.targets import Kind, Target, kind_of, open_target
 from pipelines.operations.release import chosen
 from pipelines.settings import Llm, Settings
 from pipelines.store.releases import Releases, require_name
@@ -97,18 +101,20 @@ def evaluate(
     """
     options = replace(options, prompts=options.prompts or default_prompts(home, target))
     require_options(settings.llm, options)
-    started = time.monotonic()
-    with no_erasure(home), open_target(home, settings.llm, target) as opened:
-        _require_fit(opened, options)
-        name = name or opened.name
-        require_name(name, "an evaluation")
-        if name == PEOPLE or name.startswith(DATA):
-            raise RequestError("that name is kept for other figures", where=name, hint="--name, another")
-        if options.suites[0] in ROLES:
-            made = _Measured(_benchmark_rows(home, opened, options, name))
-        else:
-            made = _measure(home, opened, options, f"evaluation {name}", progress)
-        note = {**note_of(target, options), **made.note, "seconds": round(time.monotonic() - started, 1)}
+    kind = kind_of(home, settings.llm, target)
+    _require_fit(kind, target, options)
+    name = name or (Path(target).stem if kind == "file" else target)
+    require_name(name, "an evaluation")
+    if name == PEOPLE or name.startswith(DATA):
+        raise RequestError("that name is kept for other figures", where=name, hint="--name, another")
+    with no_erasure(home):
+        material = _gather(home, kind, options)  # before a model is served: what lacks is said at once
+        with open_target(home, settings.llm, target) as opened:
+            if options.suites[0] in ROLES:
+                made = _run_benchmark(home, opened, options, name)
+            else:
+                made = _measure(home, opened, material, options, f"evaluation {name}", progress)
+        note = {**note_of(target, options), **material.note, "unanswered": made.unanswered, "seconds": made.seconds}
         return Evaluated(keep(home, name, made.answers, made.rows, note), made.unanswered)
 
 
@@ -149,6 +155,9 @@ def evaluate_data(home: Path, name: str | None, *, seed: int = 0) -> Version:
     release = releases.read(name)
     with no_erasure(home):
         rows = evaluate_sets({one: releases.frame(name, one).collect() for one in release.configs}, seed=seed)
+        if not rows:
+            hint = "prompt sets and chats are measured (docs/evaluating.md)"
+            raise RequestError("nothing in the release can be measured", where=name, hint=hint)
         for one in release.agreement:
             about = {"suite": "data", "model": f"labels of people, {one.kind}", "judge": "", "mode": one.question}
             value, low, high = one.figures.get("alpha") or (None, None, None)
@@ -194,19 +203,26 @@ def require_options(llm: Llm, options: EvaluationOptions) -> None:
     if not options.suites:
         raise RequestError("no suite is named", hint=f"--suite, one of {', '.join(SUITES)}")
     if not set(options.suites).isdisjoint(ROLES):
-        if len(options.suites) > 1:
-            hint = "give the command once for each; they are kept under one name"
-            raise RequestError("a dialogue benchmark is run by itself: it has a budget of its own", hint=hint)
-        if options.seekers is None or options.seeker is None:
-            hint = "--seekers FILE --seeker PROFILE (docs/evaluating.md)"
-            raise RequestError(f"{options.suites[0]} needs profiles of seekers, and who plays them", hint=hint)
-        if options.seekers.suffix == LOG:
-            raise RequestError("a log is judged again", where=options.seekers, hint="gongqing evaluate rejudge NAME")
-        require_judges_of(options.suites[0], options.judges)
+        _require_benchmark(llm, options)
         return
     if ("judge" in options.suites) != bool(options.judges):
         raise RequestError("the suite judge and its judges belong together", hint="--suite judge --judge PROFILE")
     require_judges(llm, options.judges, options.samples)
+
+
+def _require_benchmark(llm: Llm, options: EvaluationOptions) -> None:
+    if len(options.suites) > 1:
+        hint = "give the command once for each; they are kept under one name"
+        raise RequestError("a dialogue benchmark is run by itself: it has a budget of its own", hint=hint)
+    if options.seekers is None or options.seeker is None:
+        hint = "--seekers FILE --seeker PROFILE (docs/evaluating.md)"
+        raise RequestError(f"{options.suites[0]} needs profiles of seekers, and who plays them", hint=hint)
+    if options.seekers.suffix == LOG:
+        raise RequestError("a log is judged again", where=options.seekers, hint="gongqing evaluate rejudge NAME")
+    if options.setting not in TURNS:
+        raise UnknownName("setting of SAGE", options.setting, TURNS)
+    for alias in roles_of(_benchmark(options), options.seeker, options.judges).values():
+        profile(profiles(llm.profiles), alias)
 
 
 def judge_rows(
@@ -240,36 +256,80 @@ def note_of(target: str, options: EvaluationOptions) -> dict[str, Any]:
     return {"target": target} | {key: str(value) if isinstance(value, Path) else value for key, value in made.items()}
 
 
+class _Material(NamedTuple):
+    """What a target is put to, and what of it the note tells."""
+
+    note: Mapping[str, Any] = {}
+    prompts: pl.DataFrame | None = None
+    labels: Sequence[Labelled] = ()
+    triplets: pl.DataFrame | None = None
+
+
 class _Measured(NamedTuple):
-    """Rows of `evaluations`, and what they are of."""
+    """Rows of `evaluations`, the answers they are of, and the seconds of each suite, and of the answers."""
 
     rows: list[dict[str, Any]]
-    note: Mapping[str, Any] = {}
+    seconds: Mapping[str, float]
     answers: pl.DataFrame | None = None
     unanswered: Mapping[str, int] = {}
 
 
-def _require_fit(target: Target, options: EvaluationOptions) -> None:
-    """Raises RequestError for suites that a target cannot be put to."""
-    if target.file is not None and not set(options.suites) <= set(_OF_ANSWERS):
+def _benchmark(options: EvaluationOptions) -> Benchmark:
+    return "sage" if options.suites[0] == "sage" else "esc_eval"
+
+
+def _require_fit(kind: Kind, target: str, options: EvaluationOptions) -> None:
+    """Raises RequestError for suites that a target cannot be put to, and for a model that is called as a baseline."""
+    if kind == "file" and not set(options.suites) <= set(_OF_ANSWERS):
         hint = f"of answers there are the suites {', '.join(_OF_ANSWERS)}"
-        raise RequestError("a file of answers cannot be asked", where=target.file, hint=hint)
-    if target.encode is not None and set(options.suites) != {"reward_model"}:
-        raise RequestError("an encoder writes no answer", where=target.name, hint="--suite reward_model")
+        raise RequestError("a file of answers cannot be asked", where=target, hint=hint)
+    if kind == "encoder" and set(options.suites) != {"reward_model"}:
+        raise RequestError("an encoder writes no answer", where=target, hint="--suite reward_model")
+    if kind != "file" and target in BASELINES:
+        raise RequestError("a model is called as a baseline", where=target, hint="give it another name")
+
+
+def _gather(home: Path, kind: Kind, options: EvaluationOptions) -> _Material:
+    """Reads what a target is put to. Raises UnknownName and NoVersion for what is not there, and RequestError for a
+    release without held-out triplets.
+    """
+    if options.suites[0] in ROLES:
+        require_seekers(options.seekers, options.suites[0])
+        return _Material()
+    releases = Releases(home)
+    release = chosen(releases, options.release)
+    note = {"release": release, "content": releases.read(release).content}
+    if kind == "encoder":
+        triplets = releases.frame(release, "rm_triplets", options.split).collect()
+        if triplets.is_empty():
+            raise RequestError(
+                f"the release has no triplets in {options.split}", hint="--release, or --split validation"
+            )
+        return _Material(note, triplets=triplets)
+    prompts = None
+    if not set(_OF_ANSWERS).isdisjoint(options.suites):
+        prompts = releases.frame(release, str(options.prompts), options.split).collect()
+        prompts = prompts.filter(pl.col("variant").fill_null("none") == "none")
+        prompts = draw_prompts(prompts, None if kind == "file" else options.size, options.seed)
+    labels = held_out_labels(Store(Home(home).data)) if "reward_model" in options.suites else ()
+    return _Material(note, prompts, labels)
 
 
 def _measure(
-    home: Path, target: Target, options: EvaluationOptions, budget_of: str, progress: Progress | None
+    home: Path,
+    target: Target,
+    material: _Material,
+    options: EvaluationOptions,
+    budget_of: str,
+    progress: Progress | None,
 ) -> _Measured:
     """The suites over a release, and over labels."""
-    releases = Releases(home)
-    release = chosen(releases, options.release)
-    note: dict[str, Any] = {"release": release, "content": releases.read(release).content}
-    if target.encode is not None:
-        triplets = releases.frame(release, "rm_triplets", options.split).collect()
-        return _Measured(_encoder_rows(triplets, target, options), note)
+    seconds: dict[str, float] = {}
+    if material.triplets is not None:
+        with _timed(seconds, "reward_model"):
+            return _Measured(_encoder_rows(material.triplets, target, options), seconds)
     llm = target.llm
-    if "reward_model" in options.suites:  # that its verdicts cannot be read is a figure, and no reason to stop
+    if material.labels:  # that its verdicts cannot be read is a figure, and no reason to stop
         llm = llm.model_copy(update={"failures": 1.0})
     answers: pl.DataFrame | None = None
     unanswered: Mapping[str, int] = {}
@@ -277,20 +337,28 @@ def _measure(
     with open_client(
         home, llm, options.provider, budget=options.budget, budget_of=budget_of, progress=progress
     ) as client:
-        if not set(_OF_ANSWERS).isdisjoint(options.suites):
-            prompts = releases.frame(release, str(options.prompts), options.split).collect()
-            prompts = prompts.filter(pl.col("variant").fill_null("none") == "none")
-            prompts = draw_prompts(prompts, None if target.file else options.size, options.seed)
-            answers, unanswered = _answers(client, target, prompts)
-            baselines = baseline_rows(prompts, options.seed)
-            if taken := sorted({*answers["model"]} & {*baselines["model"]}):
-                raise RequestError("a model is called as a baseline", where=taken[0], hint="give it another name")
-            answers = pl.concat([answers, baselines])
-            rows += _figures(client, target, answers, options)
-        if "reward_model" in options.suites:
-            labels = held_out_labels(Store(Home(home).data))
-            rows += reward_model_rows(client, labels, str(target.alias), target.name, options.seed)
-    return _Measured(rows, note | {"unanswered": unanswered}, answers, unanswered)
+        if material.prompts is not None:
+            with _timed(seconds, "answers"):
+                answers, unanswered = _answers(client, target, material.prompts)
+            answers = pl.concat([answers, baseline_rows(material.prompts, options.seed)])
+        if answers is not None and "automatic" in options.suites:
+            with _timed(seconds, "automatic"):
+                rows += _automatic_rows(answers, options)
+        if answers is not None and "judge" in options.suites:
+            with _timed(seconds, "judge"):
+                rows += judge_rows(client, target, answers, options)
+        if material.labels:
+            with _timed(seconds, "reward_model"):
+                rows += reward_model_rows(client, material.labels, str(target.alias), target.name, options.seed)
+    return _Measured(rows, seconds, answers, unanswered)
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], what: str) -> Iterator[None]:
+    """Writes down what the block has taken."""
+    started = time.monotonic()
+    yield
+    seconds[what] = round(time.monotonic() - started, 1)
 
 
 def _answers(client: LLMClient, target: Target, prompts: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, int]]:
@@ -302,43 +370,32 @@ def _answers(client: LLMClient, target: Target, prompts: pl.DataFrame) -> tuple[
     return ask_model(client, target.alias, prompts, target.name)
 
 
-def _benchmark_rows(home: Path, target: Target, options: EvaluationOptions, name: str) -> list[dict[str, Any]]:
-    [suite] = options.suites
-    benchmark: Benchmark = "sage" if suite == "sage" else "esc_eval"
+def _run_benchmark(home: Path, target: Target, options: EvaluationOptions, name: str) -> _Measured:
     assert options.seekers is not None
-    roles = dict(zip(ROLES[benchmark], filter(None, (options.seeker, *options.judges)), strict=False))
-    setting = options.setting if benchmark == "sage" else "five rounds"
+    assert options.seeker is not None
+    benchmark = _benchmark(options)
+    roles = roles_of(benchmark, options.seeker, options.judges)
+    setting = options.setting if benchmark == "sage" else FIVE_ROUNDS
     logs = Home(home).evaluations / name
-    log = run_benchmark(
-        *(benchmark, home, target.llm, options.provider, str(target.alias), roles, options.seekers, logs),
-        setting=options.setting,
-        form="cer" if options.prompts == "grpo_cer" else "plain",
-        budget=options.budget,
-        budget_of=f"evaluation {name}",
-    )
-    return benchmark_rows(log, benchmark, target.name, roles, setting, seed=options.seed)
+    seconds: dict[str, float] = {}
+    with _timed(seconds, benchmark):
+        log = run_benchmark(
+            *(benchmark, home, target.llm, options.provider, str(target.alias), roles, options.seekers, logs),
+            setting=options.setting,
+            form="cer" if options.prompts == "grpo_cer" else "plain",
+            budget=options.budget,
+            budget_of=f"evaluation {name}",
+        )
+        return _Measured(benchmark_rows(log, benchmark, target.name, roles, setting, seed=options.seed), seconds)
 
 
 def _encoder_rows(triplets: pl.DataFrame, target: Target, options: EvaluationOptions) -> list[dict[str, Any]]:
     """E's encoder on held-out triplets; the subset is the kind of negative."""
     assert target.encode is not None
-    if triplets.is_empty():
-        raise RequestError(f"the release has no triplets in {options.split}", hint="--release, or --split validation")
     about = {"suite": "reward_model", "model": target.name, "judge": "", "metric": "auc", "mode": options.split}
     areas = score_encoder(score_triplets(triplets, target.encode), seed=options.seed)
     areas = areas.select("low", "high", subset="kind", n="n_negatives", value="auc")
     return [about | row for row in areas.to_dicts()]
-
-
-def _figures(
-    client: LLMClient, target: Target, answers: pl.DataFrame, options: EvaluationOptions
-) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    if "automatic" in options.suites:
-        rows += _automatic_rows(answers, options)
-    if "judge" in options.suites:
-        rows += judge_rows(client, target, answers, options)
-    return rows
 
 
 def _automatic_rows(answers: pl.DataFrame, options: EvaluationOptions) -> list[dict[str, Any]]:

@@ -29,20 +29,26 @@ def keep(
         stale = () if before.sort(key).equals(answers.select(before.columns).sort(key)) else OF_ANSWERS
         store.write(ANSWERS, answers, partition=name, note=dict(note))
     made = pl.DataFrame(list(rows), schema=Evaluations.polars_schema())
-    notes = {suite: dict(note) for suite in sorted(set(made["suite"]))}
+    suites = set(made["suite"])
+    notes = {note_key(*key): dict(note) for key in sorted(set(made.select("suite", "mode").rows()))}
     if name in store.partitions(FIGURES):
         settings = made.filter(pl.col("suite").is_in(list(ROLES)))["mode"].to_list()  # of a benchmark others stay
-        other = ~pl.col("suite").is_in(list(notes)) | (
+        other = ~pl.col("suite").is_in(list(suites)) | (
             pl.col("suite").is_in(list(ROLES)) & ~pl.col("mode").is_in(settings)
         )
         other &= ~pl.col("suite").is_in(list(stale))
         made = pl.concat([store.read(FIGURES, partition=name).filter(other).collect(), made])
-        notes = {suite: note for suite, note in last_note(store, name).items() if suite not in stale} | notes
+        notes = {key: note for key, note in last_note(store, name).items() if key not in {*stale, *suites}} | notes
     frame = Evaluations.validate(made.sort(Evaluations.primary_key()))
     return store.write(FIGURES, frame, partition=name, note=notes)
 
 
+def note_key(suite: str, mode: str) -> str:
+    """Under what name a note stands: of SAGE each setting has its own."""
+    return f"{suite}, {mode}" if suite == "sage" else suite
+
+
 def last_note(store: Store, name: str) -> dict[str, Any]:
-    """How the figures of an evaluation were made, by suite."""
+    """How the figures of an evaluation were made, by `note_key`."""
     note: dict[str, Any] = store.version(FIGURES, partition=name).manifest.runs[-1].note
     return note

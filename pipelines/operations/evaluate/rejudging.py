@@ -9,13 +9,13 @@ import polars as pl
 from pipelines.core.home import Home
 from pipelines.errors import NoVersion, RequestError, UnknownName
 from pipelines.evaluate.answering import answer_rows
-from pipelines.evaluate.benchmarks import ROLES, benchmark_rows, last_log, require_judges_of, run_benchmark
+from pipelines.evaluate.benchmarks import benchmark_rows, last_log, roles_of, run_benchmark
 from pipelines.llm.factory import open_client
 from pipelines.llm.interface import JUDGES, require_provider
 from pipelines.llm.profiles import profiles
 from pipelines.llm.progress import Progress
 from pipelines.operations.evaluate.evaluating import EvaluationOptions, judge_rows, require_options
-from pipelines.operations.evaluate.kept import ANSWERS, FIGURES, keep, last_note
+from pipelines.operations.evaluate.kept import ANSWERS, FIGURES, keep, last_note, note_key
 from pipelines.operations.evaluate.targets import Target
 from pipelines.settings import Settings
 from pipelines.store.releases import Releases
@@ -71,14 +71,14 @@ def rejudge(
 
 def _rejudge_dialogues(home: Path, settings: Settings, name: str, options: EvaluationOptions) -> Version:
     require_provider(options.provider, JUDGES)
-    require_judges_of("esc_eval", options.judges)
+    roles = roles_of("esc_eval", "", options.judges)
     store, logs = Store(Home(home).data), Home(home).evaluations / name
     last = last_log("esc_eval", logs)
     if last is None:
         hint = "gongqing evaluate TARGET --suite esc_eval"
         raise NoVersion("no dialogues of ESC-Eval are kept under that name", where=logs, hint=hint)
     log, played = last
-    roles = {"seeker": played["seeker"], **dict(zip(ROLES["esc_eval"][1:], options.judges, strict=False))}
+    roles["seeker"] = played["seeker"]
     kept = name in store.partitions(FIGURES)
     before = store.read(FIGURES, partition=name).filter(suite="esc_eval").collect() if kept else None
     if before is None or before.is_empty():
@@ -93,7 +93,7 @@ def _rejudge_dialogues(home: Path, settings: Settings, name: str, options: Evalu
         [model], [setting] = set(before["model"]), set(before["mode"])
         rows = benchmark_rows(judged, "esc_eval", model, roles, setting, seed=options.seed)
         others = before.filter(pl.col("judge") != rows[0]["judge"]).to_dicts()
-        note = last_note(store, name)["esc_eval"] | {"judges": list(options.judges)}
+        note = last_note(store, name)[note_key("esc_eval", setting)] | {"judges": list(options.judges)}
         return keep(home, name, None, [*rows, *others], note)
 
 

@@ -17,8 +17,16 @@ from pipelines.core.plotting import png
 from pipelines.errors import NoVersion, UnknownName
 from pipelines.evaluate.benchmarks import ROLES
 from pipelines.evaluate.judge_figures import is_biased
-from pipelines.operations.evaluate.kept import FIGURES, last_note
-from pipelines.operations.evaluate.papers import E_AUTOMATIC, RANKED, Figures
+from pipelines.operations.evaluate.kept import FIGURES, OF_ANSWERS, last_note
+from pipelines.operations.evaluate.papers import (
+    C_ESC_EVAL,
+    C_REWARD_MODELS,
+    C_SAGE,
+    E_AUTOMATIC,
+    M_JUDGED,
+    RANKED,
+    Figures,
+)
 from pipelines.release.publish.card import PaperTable
 from pipelines.store.store import Store
 from schemas.labels import OMEGA
@@ -33,7 +41,8 @@ Row = dict[str, Any]
 
 class Suite(NamedTuple):
     """How the figures of a suite are shown: what they are, the papers' rows, what to read with them, and what of its
-    note tells how they were made. `down`: figures stand down and models across, for there are more figures.
+    note tells how they were made. `down`: figures stand down and models across, for there are more figures; those that
+    the papers give stand beside theirs in a second table.
     """
 
     title: str
@@ -43,8 +52,8 @@ class Suite(NamedTuple):
     down: bool = False
 
 
+_FIGURE = ("metric", "mode", "subset")
 _ANSWERED = ("prompts", "split", "step")
-
 
 SUITES: dict[str, Suite] = {
     "automatic": Suite(
@@ -59,11 +68,12 @@ SUITES: dict[str, Suite] = {
     ),
     "judge": Suite(
         "Judged by models (M §4.2)",
-        {},
+        M_JUDGED,
         (
             "Scores go from 1 to 5. variance: of an answer's draws, in the mean over answers.",
             "win_rate_beside_a_person: of both orders, a tie counts half. no_verdict: draws that cannot be read.",
             "no_answer: outputs that cannot be read as an answer: the means are of the others.",
+            "variance between draws: of the mean over all answers. M does not say which one it prints.",
         ),
         (*_ANSWERED, "judges", "samples"),
     ),
@@ -71,7 +81,7 @@ SUITES: dict[str, Suite] = {
     "people": Suite("Ranked by people (M, E; C by pairs)", RANKED),
     "reward_model": Suite(
         "Reward models (C Table 1; E's encoder)",
-        {},
+        C_REWARD_MODELS,
         (
             "On held-out labels of people. A verdict that cannot be read is wrong. A judge must beat length alone.",
             "auc of an encoder: on held-out triplets, by kind of negative.",
@@ -80,15 +90,15 @@ SUITES: dict[str, Suite] = {
     ),
     "sage": Suite(
         "SAGE",
-        {},
+        C_SAGE,
         ("10 rounds as published, and 20 as C: two settings, never in one table.",),
         ("seekers", "seeker", "setting"),
         down=True,
     ),
     "esc_eval": Suite(
         "ESC-Eval",
-        {},
-        ("Seven dimensions from 0 to 4, the mean of two judges.",),
+        C_ESC_EVAL,
+        ("Seven dimensions from 0 to 4, the mean of two judges. C prints hundredths of the four points.",),
         ("seekers", "seeker", "judges"),
         down=True,
     ),
@@ -132,7 +142,7 @@ def write_report(home: Path, names: Sequence[str], folder: Path) -> list[Path]:
     names = names or known
     made_of = list(_made_of(store, names))
     tables = list(_tables(store, names))
-    judges = _calibrated(store, _judges(store, names))
+    judges = judges_beside_people(store, names)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     html = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
         made_of=made_of, tables=tables, judges=judges
@@ -163,17 +173,28 @@ def _tables(store: Store, names: Sequence[str]) -> Iterator[Table]:
             parts = [(setting, whole.filter(mode=setting)) for setting in settings]
             parts += [(f"{setting}, by type of seeker", types.filter(mode=setting)) for setting in settings]
         for setting, part in parts:
-            if not part.is_empty():
+            if part.is_empty():
+                continue
+            if not shown.down:
                 yield _table(shown, part, setting)
+                continue
+            yield _table(shown._replace(papers={}), part, setting)
+            printed = pl.DataFrame(
+                sorted({figure for figures in shown.papers.values() for figure in figures}), _FIGURE, orient="row"
+            )
+            beside = part.join(printed, on=list(_FIGURE), how="semi")
+            if not beside.is_empty():
+                title = " ".join(filter(None, (setting, "beside the paper")))
+                yield _table(shown._replace(down=False, notes=()), beside, setting, title)._replace(pictures=[])
 
 
-def _table(suite: Suite, rows: pl.DataFrame, setting: str | None) -> Table:
+def _table(suite: Suite, rows: pl.DataFrame, setting: str | None, title: str | None = None) -> Table:
     """Models down, figures across, or the other way round; where there are several evaluations a model says of which it
-    is.
+    is. Heads do not repeat the `setting`, which stands in the title.
     """
     several = rows["evaluation"].n_unique() > 1
     ordered = rows.sort("metric", "mode", "subset")
-    figures = list(dict.fromkeys(ordered.select("metric", "mode", "subset").rows()))
+    figures = list(dict.fromkeys(ordered.select(*_FIGURE).rows()))
     lines: dict[tuple[str, str], dict[tuple[str, str, str], Row]] = {}
     for row in ordered.sort("evaluation", "model", "judge", maintain_order=True).iter_rows(named=True):
         name = row["model"]
@@ -187,8 +208,9 @@ def _table(suite: Suite, rows: pl.DataFrame, setting: str | None) -> Table:
         for (name, judge), found in lines.items()
     ]
     for name, known in suite.papers.items():
-        values = [known.get((metric, mode)) if subset == "all" else None for metric, mode, subset in figures]
-        cells.append([name, *([""] if judged else []), *("" if one is None else f"{one:.3f}" for one in values)])
+        values = [known.get(figure) for figure in figures]
+        if any(one is not None for one in values):
+            cells.append([name, *([""] if judged else []), *("" if one is None else _number(one) for one in values)])
     pictures = []
     for figure, head in zip(figures, heads, strict=True):
         points = [
@@ -200,7 +222,7 @@ def _table(suite: Suite, rows: pl.DataFrame, setting: str | None) -> Table:
         if len(points) > 1 and any(row["low"] < row["high"] for _, row in points):
             picture, _ = png(partial(_draw, title=head, points=points), (5.6, 0.9 + 0.28 * len(points)), dpi=80)
             pictures.append((head, base64.b64encode(picture).decode()))
-    title = suite.title if setting is None else f"{suite.title}, {setting}"
+    title = ", ".join(filter(None, (suite.title, title or setting)))
     columns = ["model", *(["judge"] if judged else []), *heads]
     if suite.down:
         [columns, *cells] = [list(line) for line in zip(columns, *cells, strict=True)]
@@ -243,27 +265,41 @@ def _cell(row: Row | None) -> str:
         return "undefined"
     mark = " *" if row["suite"] == "bias" and is_biased(row) else ""
     bounds = "" if row["low"] is None else f" [{row['low']:.3f}, {row['high']:.3f}]"
-    return f"{row['value']:.3f}{bounds}{mark}"
+    return f"{_number(row['value'])}{bounds}{mark}"
+
+
+def _number(value: float) -> str:
+    """Three places, or two digits of what is too small for them (M's variances)."""
+    return f"{value:.3f}" if value == 0 or abs(value) >= 0.001 else f"{value:.1e}"
 
 
 def _made_of(store: Store, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """How the figures of evaluations were made: evaluation, suite, and what its note says that matters to it."""
     for name in names:
         rows = store.read(FIGURES, partition=name).collect()
-        for suite, note in last_note(store, name).items():
+        for key, note in last_note(store, name).items():
+            suite, _, setting = key.partition(", ")
             if suite == "bias":  # as judge
                 continue
-            told = [f"{key} {_told(note[key])}" for key in (*SUITES[suite].made, "release") if note.get(key)]
+            told = [f"{what} {_told(note[what])}" for what in (*SUITES[suite].made, "release") if note.get(what)]
             if suite != "data":  # its figures are of turns, characters, rows
-                told.append(f"n = {max(rows.filter(suite=suite)['n'], default=0):,}")
+                of_suite = rows.filter(pl.lit(not setting) | (pl.col("mode") == setting), suite=suite)
+                told.append(f"n = {max(of_suite['n'], default=0):,}")
             told += [
                 f"{rows:,} prompts without an answer: {reason}" for reason, rows in note.get("unanswered", {}).items()
             ]
             if note.get("provider") == "replay":
                 told.append("replayed")
-            if "seconds" in note:
-                told.append(f"{note['seconds']:,.0f} s")
+            told += _seconds(note.get("seconds", {}), suite)
             yield name, suite, ", ".join(told)
+
+
+def _seconds(seconds: Mapping[str, float] | float, suite: str) -> list[str]:
+    """What a suite has taken; once that of a whole command was noted."""
+    if not isinstance(seconds, Mapping):
+        return [f"{seconds:,.0f} s, all suites of the command"]
+    of_answers = {"answers": " to answer"} if suite in OF_ANSWERS else {}
+    return [f"{seconds[what]:,.1f} s{words}" for what, words in ({suite: ""} | of_answers).items() if what in seconds]
 
 
 def _told(value: object) -> str:
@@ -271,16 +307,15 @@ def _told(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value).rpartition("/")[2]
 
 
-def _judges(store: Store, names: Sequence[str]) -> list[str]:
-    frames = [store.read(FIGURES, partition=name).filter(suite="bias").collect() for name in names]
-    return sorted(set(pl.concat(frames)["judge"]))
-
-
-def _calibrated(store: Store, names: Sequence[str]) -> list[str]:
-    """Of each judge whether it was held against people (`gongqing calibrate compare --judge`), and how that ended."""
+def judges_beside_people(store: Store, names: Sequence[str]) -> list[str]:
+    """Of each judge of these evaluations whether it was held against people (`gongqing calibrate compare --judge`), and
+    how that ended.
+    """
+    notes = [note for name in names for note in last_note(store, name).values()]
+    judges = {str(judge) for note in notes for judge in note.get("judges", ())}
     tests = store.read("judge_tests").collect() if store.current("judge_tests") else None
     lines = []
-    for judge in names:
+    for judge in sorted(judges):
         of_judge = [] if tests is None else tests.filter(model=judge, kind="compare").to_dicts()
         if not of_judge:
             lines.append(f"{judge} was not calibrated: nobody has held it against people (gongqing calibrate compare)")

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from pipelines.core.home import Home
 from pipelines.errors import UnknownName
@@ -28,19 +29,35 @@ class Target:
     encode: Encode | None = None
 
 
-@contextmanager
-def open_target(home: Path, llm: Llm, name: str) -> Iterator[Target]:
-    """The target of that name: a path that is there, else a run of the home, else a profile. What a run has left is
-    served until the block ends. Raises UnknownName, and as `serve_model`.
-    """
+Kind = Literal["file", "encoder", "run", "profile"]
+
+
+def kind_of(home: Path, llm: Llm, name: str) -> Kind:
+    """What a name is: a path that is there, else a run of the home, else a profile. Raises UnknownName."""
     runs = {run.name: run for run in list_runs(home)}
     if Path(name).is_file():
+        return "file"
+    if name in runs:
+        return "encoder" if load_recipe(read_note(runs[name])["recipe"]).trainer == "contrastive" else "run"
+    if name in (known := profiles(llm.profiles)):
+        return "profile"
+    hint = "name a file of answers, a run of training, or a model profile"
+    raise UnknownName("file, run or profile", name, [*runs, *known], hint=f"{hint}: {Home(home).training}")
+
+
+@contextmanager
+def open_target(home: Path, llm: Llm, name: str) -> Iterator[Target]:
+    """The target of that name; what a run has left is served until the block ends. Raises as `kind_of` and
+    `serve_model`.
+    """
+    kind, run = kind_of(home, llm, name), Home(home).training / name
+    if kind == "file":
         yield Target(Path(name).stem, llm, file=Path(name))
-    elif name in runs and load_recipe(read_note(runs[name])["recipe"]).trainer == "contrastive":
-        with serve_encoder(runs[name]) as encode:
+    elif kind == "encoder":
+        with serve_encoder(run) as encode:
             yield Target(name, llm, encode=encode)
-    elif name in runs:
-        with serve_model(runs[name]) as served, TemporaryDirectory() as scratch:
+    elif kind == "run":
+        with serve_model(run) as served, TemporaryDirectory() as scratch:
             file = Path(scratch) / "profiles.toml"
             own = llm.profiles.read_text(encoding="utf-8") if llm.profiles is not None else ""
             file.write_text(
@@ -51,8 +68,5 @@ def open_target(home: Path, llm: Llm, name: str) -> Iterator[Target]:
                 encoding="utf-8",
             )
             yield Target(name, llm.model_copy(update={"profiles": file}), alias=served.model)
-    elif name in (known := profiles(llm.profiles)):
-        yield Target(name, llm, alias=name)
     else:
-        hint = "name a file of answers, a run of training, or a model profile"
-        raise UnknownName("file, run or profile", name, [*runs, *known], hint=f"{hint}: {Home(home).training}")
+        yield Target(name, llm, alias=name)

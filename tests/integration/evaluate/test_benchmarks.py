@@ -133,9 +133,16 @@ def test_what_is_lacking_is_said_before_anything_is_asked(home: Path, host: Judg
     for suites, more, says in (
         (("sage",), {}, "needs profiles of seekers"),
         (("sage", "automatic"), {"seekers": SEEKERS, "seeker": "seeker"}, "is run by itself"),
-        (("esc_eval",), {"seekers": SEEKERS, "seeker": "seeker", "judges": ("judge",)}, "esc_eval needs judge2"),
+        (
+            ("esc_eval",),
+            {"seekers": SEEKERS, "seeker": "seeker", "judges": ("judge",)},
+            "the judges of ESC-Eval are two",
+        ),
+        (("sage",), {"seekers": SEEKERS, "seeker": "seeker", "setting": "fifty"}, "setting of SAGE"),
+        (("sage",), {"seekers": SEEKERS, "seeker": "nobody"}, "model profile"),
+        (("sage",), {"seekers": home / "none.jsonl", "seeker": "seeker"}, "no profiles"),
     ):
-        with pytest.raises(RequestError, match=says):
+        with pytest.raises(GongqingError, match=says):
             evaluate(home, settings, "tested", EvaluationOptions(suites=suites, budget=Decimal(1), **more))  # type: ignore[arg-type]
     assert host.asked == []
 
@@ -152,9 +159,19 @@ def test_settings_and_suites_are_kept_under_one_name_and_stand_in_tables_apart(h
         ("sage", "compeer"),
         ("esc_eval", "five rounds"),
     }
-    page = write_report(home, ["tested"], tmp_path)[0].read_text(encoding="utf-8")
-    assert page.count("## SAGE, published") == 2, "whole, and by type"
-    assert "## SAGE, compeer" in page
+    page = write_report(home, ["tested"], tmp_path)[0].read_text(encoding="utf-8").replace("\\", "")
+    titles = [line.removeprefix("## ") for line in page.splitlines() if line.startswith("## ")]
+    assert titles == [
+        *("SAGE, compeer", "SAGE, compeer beside the paper", "SAGE, published"),
+        *("SAGE, compeer, by type of seeker", "SAGE, published, by type of seeker"),
+        *("ESC-Eval, five rounds", "ESC-Eval, five rounds beside the paper"),
+        *("ESC-Eval, five rounds, by type of seeker", "The judges beside people"),
+    ]
+    assert page.count("| C: COMPEER-URP |") == 2, "of C's own setting alone"
+    made = sorted(line for line in page.splitlines() if line.startswith("| tested | "))
+    assert [line.split(" | ")[1] for line in made[:3]] == ["esc_eval", "sage", "sage"]
+    assert all(f"setting {setting}," in line for setting, line in zip(("compeer", "published"), made[1:3], strict=True))
+    assert "judge was not calibrated" in page
 
 
 def test_dialogues_of_a_log_are_judged_by_others_and_nobody_else_says_anything_again(home: Path, host: JudgeHost):
@@ -166,11 +183,14 @@ def test_dialogues_of_a_log_are_judged_by_others_and_nobody_else_says_anything_a
     profiles(home, host.base_url, names=(*NAMES, "third"), **more)  # type: ignore[arg-type]
     rejudge(home, load(home), "tested", EvaluationOptions(**common, judges=("third", "second")))
     assert [payload["model"] for payload in host.asked] == ["third-1"] * 6, "what the second has said is known"
-    rows = Store(home / "data").read("evaluations", partition="tested").collect().filter(subset="all", metric="overall")
+    rows = Store(home / "data").read("evaluations", partition="tested").collect()
+    kept, rows = len(rows), rows.filter(subset="all", metric="overall")
     assert dict(rows.select("judge", "value").iter_rows()) == {
         "seeker, judge, second": 2.5,
-        "seeker, third, second": 1,
+        "seeker, second, third": 1,
     }
+    rejudge(home, load(home), "tested", EvaluationOptions(**common, judges=("second", "third")))
+    assert len(Store(home / "data").read("evaluations", partition="tested").collect()) == kept, "the same two"
     with pytest.raises(NoVersion, match="no dialogues"):
         rejudge(home, load(home), "nobody", EvaluationOptions(**common, judges=("third", "second")))
     cards = home / "cards.json"

@@ -164,6 +164,18 @@ def test_what_cannot_be_evaluated_is_refused_before_anything_is_asked(
     assert host.asked == []
 
 
+def test_of_a_run_what_lacks_is_said_before_its_model_is_served(home: Path):
+    run = home / "training" / "mine"
+    run.mkdir(parents=True)
+    (run / "run.json").write_text(json.dumps({"recipe": "empathy_coe"}), encoding="utf-8")  # there is no model
+    for more, says in (
+        ({"release": "v9"}, "release"),
+        ({"suites": ("judge",), "judges": ("nobody",)}, "model profile"),
+    ):
+        with pytest.raises(UnknownName, match=says):
+            evaluate(home, load(home), "mine", options(**more))
+
+
 def test_a_judge_that_prefers_its_own_is_told_of_a_profile_and_of_a_file(home: Path, host: JudgeHost, tmp_path: Path):
     def partial_to_itself(payload: dict[str, Any]) -> str:
         asked = json.loads(payload["messages"][-1]["content"]) if payload["messages"][-1]["content"][0] == "{" else {}
@@ -215,7 +227,7 @@ def test_no_model_is_called_as_a_baseline_and_nobody_judges_what_has_no_judge(ho
     prompts = pl.read_parquet(home / "releases" / "v1" / "grpo_coe" / "*.parquet").filter(split="test")
     file = tmp_path / "sibling.jsonl"
     file.write_text(json.dumps({"row_id": prompts["row_id"][0], "output": ANSWER}), encoding="utf-8")
-    with pytest.raises(RequestError, match="called as a baseline"):
+    with pytest.raises(UnreadableFile, match="called as a baseline"):
         evaluate(home, load(home), str(file), options())
     for name in ("people", "data-v1"):
         with pytest.raises(RequestError, match="kept for other figures"):
@@ -254,8 +266,14 @@ def test_without_rankings_there_is_nothing_of_people(home: Path):
 def test_the_command_line_takes_a_target_as_it_stands(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("GONGQING_HOME", str(home))
     run = CliRunner()
-    shown = run.invoke(app, ["evaluate", "tested", "--size", "3", "--budget", "5", "--json"])
-    assert shown.exit_code == 0, shown.output
-    assert {row["model"] for row in json.loads(shown.stdout)} == {"tested", *BASELINES}
+    options = ["--size", "3", "--budget", "5", "--json"]
+    for words in (["tested", *options], [*options, "tested"]):
+        shown = run.invoke(app, ["evaluate", *words])
+        assert shown.exit_code == 0, shown.output
+        assert {row["model"] for row in json.loads(shown.stdout)} == {"tested", *BASELINES}
+    shown = run.invoke(
+        app, ["evaluate", "tested", "--judge", "judge", "--samples", "1", "--size", "3", "--budget", "5"]
+    )
+    assert "judge was not calibrated" in shown.stdout
     shown = run.invoke(app, ["evaluate", "report", "tested", "--to", str(tmp_path / "page")])
     assert sorted(path.name for path in (tmp_path / "page").iterdir()) == ["evaluation.html", "evaluation.md"]

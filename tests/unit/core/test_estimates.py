@@ -105,11 +105,13 @@ def test_the_order_of_values_says_nothing_about_their_mean_or_its_interval():
     assert estimate_mean(values[order], items[order]) == pytest.approx(mean)
 
 
-def test_a_share_of_none_or_of_all_is_not_certain():
+def test_a_share_of_few_or_of_nearly_all_is_wilsons_by_item():
     items = [f"q{n // 2}" for n in range(20)]
     for hit in (0.0, 1.0):
         share = estimate_share(np.array([*np.full(18, hit), np.nan, np.nan]), items)
         assert share == wilson(int(hit) * 9, 9), "of nine questions something is known"
+    few = np.array([1.0] * 14 + [0.0] * 6)
+    assert estimate_share(few, items) == wilson(7, 10), "three have none"
     some = np.array([0.0, 1.0] * 10)
     assert estimate_share(some, items) == estimate_mean(some, items)
     assert estimate_share(np.empty(0), []) == Estimate(None, None, None)

@@ -125,3 +125,8 @@ def test_the_columns_read_are_those_of_the_sets():
     assert {"row_id", "split", "reward_model", "extra_info"} <= set(GrpoCoe.column_names())
     assert {"made_from", "group_id", "split", "messages"} <= set(SftCoe.column_names())
     assert "strategy" in Cer.model_fields
+
+
+def test_a_chat_without_a_question_has_an_empty_one():
+    rows = chats([("a", HUMAN)]).with_columns(pl.col("messages").list.tail(1))
+    assert value(evaluate_sets({"sft_coe": rows}), "sft_coe", "personal_data") == 0

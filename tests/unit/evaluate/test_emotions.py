@@ -37,6 +37,6 @@ def test_a_number_in_the_grounds_is_none():
 def test_a_recorded_turn_without_a_change_is_refused():
     history = [{"role": "user"}, {"role": "assistant"}, {"role": "user", "planning": {"change": 10}}]
     assert replay_emotions(history) == [40, 50]
-    for change in (None, "4", 4.0, True, 11):
+    for planning in (None, {}, *({"change": change} for change in (None, "4", 4.0, True, 11))):
         with pytest.raises(UnreadableFile, match="a turn of the seeker with the change"):
-            replay_emotions([*history, {"role": "user", "planning": {"change": change}}])
+            replay_emotions([*history, {"role": "user", "planning": planning}])

@@ -41,7 +41,9 @@ def test_means_are_of_answers_and_the_variance_is_that_of_an_answers_draws():
     )
     rows = judge_figures(verdicts, draws=50)
     assert value(rows, judge="j", metric="overall") == pytest.approx(3.0), "4 and 2"
-    assert value(rows, judge="j", metric="variance") == pytest.approx(1.0), "2 and 0"
+    assert value(rows, judge="j", metric="variance", mode="") == pytest.approx(1.0), "2 and 0"
+    assert value(rows, judge="j", metric="variance", mode="between draws") == pytest.approx(7 / 12), "2.5, 3.5 and 2"
+    assert value(rows, judge="k", metric="variance", mode="between draws") == 0
     assert value(rows, judge=ALL_JUDGES, metric=RESPECTS[0]) == pytest.approx(2.0)
     assert value(rows, judge="j", metric="no_verdict") == pytest.approx(1 / 6)
 

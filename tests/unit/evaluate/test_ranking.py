@@ -226,3 +226,16 @@ def test_a_mean_rank_that_is_another_is_refused(rankings: list[tuple[int, ...]],
 def test_in_the_report_a_table_that_cannot_be_is_marked_so():
     marked = {name.partition(":")[0] for name in RANKED}
     assert marked == {"E, Empathy-QA", "E, PsyQA (impossible)", "M (impossible)"}
+
+
+def test_a_model_that_is_ranked_twice_is_refused():
+    twice = rows("rank", [("q1", {"a": 1, "b": 2})]).with_columns(models=pl.lit(["a", "a"]))
+    with pytest.raises(RequestError, match="ranked twice"):
+        rank_models(twice)
+
+
+def test_what_is_no_number_cannot_stand_in_a_table():
+    table = [Standing("a", float("nan"), 1.0, 1.0), Standing("b", 0.0, 1.0, 2.0)]
+    assert contradictions(table) == ["a: a figure is no number"]
+    with pytest.raises(ValueError, match="n_rankings=0"):
+        contradictions(table, n_rankings=0)

@@ -7,11 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, recall_score, roc_auc_score
 
+from pipelines.errors import RequestError
 from pipelines.evaluate.reward_model import (
     SAME_TOPIC,
     STEPS,
     score_encoder,
     score_lengths,
+    score_triplets,
     score_verdicts,
 )
 from schemas.labels import PREFERENCES
@@ -72,6 +74,25 @@ def test_a_label_without_a_verdict_is_wrong_and_the_order_of_rows_is_nothing():
     part = values(score_verdicts(labels, labels[:2]))
     assert part["step1", "recall_false"] == 0
     assert part["response", "accuracy"] == pytest.approx(2 / 3)
+
+
+def test_what_is_no_label_and_a_candidate_twice_are_refused():
+    labels = frame([(True, False, True, "second")], [1])
+    for labelled, said, problem in (
+        (labels.with_columns(step1=None), labels, "step1 is None"),
+        (labels, labels.with_columns(preference=pl.lit("third")), "preference is 'third'"),
+        (pl.concat([labels, labels]), labels, "labelled twice"),
+        (labels, pl.concat([labels, labels]), "labelled twice"),
+    ):
+        with pytest.raises(RequestError, match=problem):
+            score_verdicts(labelled, said)
+
+
+def test_vectors_that_are_no_numbers_have_no_figure():
+    triplets = pl.DataFrame({name: ["a"] for name in ("query", "positive", "negative", "made_from", "kind")})
+    triplets = triplets.with_columns(same_topic=pl.lit(value=True))
+    with pytest.raises(RequestError, match="no numbers"):
+        score_triplets(triplets, lambda texts, _: np.full((len(texts), 2), np.nan))
 
 
 def test_without_labels_every_figure_is_undefined():
