@@ -35,7 +35,7 @@ pytestmark = [
 ]
 
 NAME, ENCODER = "e-empathy_coe", f"real-empathy_encoder-s{SEED}"
-STEPS, PROMPTS, GROUP = 18, 8, 8
+STEPS, PROMPTS, GROUP = 16, 8, 8
 KEY = dg.AssetKey("train_empathy_coe")
 POLICY = [f"trainer.total_training_steps={STEPS}", "trainer.test_freq=-1", "trainer.val_before_train=false"]
 

@@ -25,6 +25,7 @@ from pipelines.operations.evaluate.papers import (
     E_AUTOMATIC,
     M_JUDGED,
     RANKED,
+    Figure,
     Figures,
 )
 from pipelines.release.publish.card import PaperTable
@@ -179,22 +180,23 @@ def _tables(store: Store, names: Sequence[str]) -> Iterator[Table]:
                 yield _table(shown, part, setting)
                 continue
             yield _table(shown._replace(papers={}), part, setting)
-            printed = pl.DataFrame(
-                sorted({figure for figures in shown.papers.values() for figure in figures}), _FIGURE, orient="row"
-            )
-            beside = part.join(printed, on=list(_FIGURE), how="semi")
-            if not beside.is_empty():
-                title = " ".join(filter(None, (setting, "beside the paper")))
-                yield _table(shown._replace(down=False, notes=()), beside, setting, title)._replace(pictures=[])
+            printed = dict.fromkeys(figure for line in shown.papers.values() for figure in line)
+            for mode in dict.fromkeys(mode for _, mode, _ in printed):
+                figures = [figure for figure in printed if figure[1] == mode]
+                beside = part.filter(mode=mode)
+                if not {*figures}.isdisjoint(beside.select(*_FIGURE).rows()):
+                    paper = shown._replace(down=False, notes=())
+                    yield _table(paper, beside, mode, figures)._replace(pictures=[])
 
 
-def _table(suite: Suite, rows: pl.DataFrame, setting: str | None, title: str | None = None) -> Table:
+def _table(suite: Suite, rows: pl.DataFrame, setting: str | None, printed: Sequence[Figure] | None = None) -> Table:
     """Models down, figures across, or the other way round; where there are several evaluations a model says of which it
-    is. Heads do not repeat the `setting`, which stands in the title.
+    is. Heads do not repeat the `setting`, which stands in the title. Where a paper has
+    `printed` some figures, there are no others.
     """
     several = rows["evaluation"].n_unique() > 1
     ordered = rows.sort("metric", "mode", "subset")
-    figures = list(dict.fromkeys(ordered.select(*_FIGURE).rows()))
+    figures = list(dict.fromkeys(ordered.select(*_FIGURE).rows())) if printed is None else list(printed)
     lines: dict[tuple[str, str], dict[tuple[str, str, str], Row]] = {}
     for row in ordered.sort("evaluation", "model", "judge", maintain_order=True).iter_rows(named=True):
         name = row["model"]
@@ -222,7 +224,8 @@ def _table(suite: Suite, rows: pl.DataFrame, setting: str | None, title: str | N
         if len(points) > 1 and any(row["low"] < row["high"] for _, row in points):
             picture, _ = png(partial(_draw, title=head, points=points), (5.6, 0.9 + 0.28 * len(points)), dpi=80)
             pictures.append((head, base64.b64encode(picture).decode()))
-    title = ", ".join(filter(None, (suite.title, title or setting)))
+    setting = setting if printed is None else f"{setting}, beside the paper"
+    title = suite.title if setting is None else f"{suite.title}, {setting}"
     columns = ["model", *(["judge"] if judged else []), *heads]
     if suite.down:
         [columns, *cells] = [list(line) for line in zip(columns, *cells, strict=True)]

@@ -162,9 +162,9 @@ def test_settings_and_suites_are_kept_under_one_name_and_stand_in_tables_apart(h
     page = write_report(home, ["tested"], tmp_path)[0].read_text(encoding="utf-8").replace("\\", "")
     titles = [line.removeprefix("## ") for line in page.splitlines() if line.startswith("## ")]
     assert titles == [
-        *("SAGE, compeer", "SAGE, compeer beside the paper", "SAGE, published"),
+        *("SAGE, compeer", "SAGE, compeer, beside the paper", "SAGE, published"),
         *("SAGE, compeer, by type of seeker", "SAGE, published, by type of seeker"),
-        *("ESC-Eval, five rounds", "ESC-Eval, five rounds beside the paper"),
+        *("ESC-Eval, five rounds", "ESC-Eval, five rounds, beside the paper"),
         *("ESC-Eval, five rounds, by type of seeker", "The judges beside people"),
     ]
     assert page.count("| C: COMPEER-URP |") == 2, "of C's own setting alone"

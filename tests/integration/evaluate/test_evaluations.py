@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from pipelines.cli import app
 from pipelines.errors import GongqingError, NoVersion, RequestError, UnknownName, UnreadableFile
-from pipelines.operations.evaluate.evaluating import EvaluationOptions, evaluate, evaluate_people
+from pipelines.operations.evaluate.evaluating import EvaluationOptions, evaluate, evaluate_data, evaluate_people
 from pipelines.operations.evaluate.rejudging import rejudge
 from pipelines.operations.evaluate.report import write_report
 from pipelines.settings import load
@@ -256,6 +256,16 @@ def test_a_judge_is_held_against_labels_of_held_out_candidates_in_both_modes(hom
         assert kept["reward_model", "judge", "", "recall_false", mode, "step1"]["value"] == 0
         assert kept["reward_model", "judge", "", "unread", mode, "response"]["value"] == 0
     assert 0 <= kept["reward_model", "length alone", "", "auc_of_length", "", "step1"]["value"] <= 1
+
+
+def test_of_a_releases_data_the_report_has_a_table(home: Path, tmp_path: Path):
+    version = evaluate_data(home, "v1")
+    page = write_report(home, ["data-v1"], tmp_path)[0].read_text(encoding="utf-8")
+    figures = Store(home / "data").read("evaluations", version.version, "data-v1").collect()
+    assert {"near_duplicate_outputs", "personal_data"} <= set(figures["metric"])
+    sets = ["figure", *sorted(set(figures["model"]))]
+    head = page.replace("\\", "").partition("## Data of a release\n\n")[2].partition("\n")[0]
+    assert [one.strip() for one in head.strip("|").split("|")] == sets
 
 
 def test_without_rankings_there_is_nothing_of_people(home: Path):
