@@ -282,6 +282,14 @@ class Review(_Section):
     only_reviewed: bool = False  # whether a chain that no professional has reviewed stays out of `sft_coe` (E)
 
 
+class Alerts(_Section):
+    """When somebody is told, by whom GONGQING_RECEIVERS names. All ours."""
+
+    window: float = Field(30.0, gt=0)  # minutes; a run that fails again and again is told once in so many
+    stale_hours: float = Field(36.0, gt=0)  # for how long a table may be stale
+    digest_hour: int | None = Field(9, ge=0, le=23)  # of the day's news, Shanghai; None: none
+
+
 class Rewards(_Section):
     """Who judges the outputs of a policy, by the alias of a profile, where a run names a provider with models."""
 
@@ -315,10 +323,11 @@ class Settings(BaseSettings):
     training: Training = Training()
     review: Review = Review()
     rewards: Rewards = Rewards()
+    alerts: Alerts = Alerts()
 
 
 # Of the environment alone: where things are, and secrets. They decide no content, so no version depends on them.
-ENVIRONMENT_ONLY = ("HOME", "AUTHOR_KEY", "ENGINE", "RAY_ADDRESS", "CRAWL_CONTACT")
+ENVIRONMENT_ONLY = ("HOME", "AUTHOR_KEY", "ENGINE", "RAY_ADDRESS", "CRAWL_CONTACT", "RECEIVERS")
 AUTHOR_KEY = PREFIX + "AUTHOR_KEY"
 ENGINES = ("one", "ray")
 

@@ -64,6 +64,28 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 @app.command(rich_help_panel=LOOK)
+def alerts(
+    test: Annotated[bool, typer.Option("--test", help="Send one message, to see whether it comes.")] = False,
+) -> None:
+    """Tell whom GONGQING_RECEIVERS names of what failed and what stands, where no web UI runs (docs/alerts.md)."""
+    from pipelines.operations.alerts.telling import RECEIVERS, receivers, send
+
+    if not receivers():
+        hint = "addresses of apprise, a space between two: feishu://…, mailtos://… (docs/alerts.md)"
+        raise RequestError(f"{RECEIVERS} names nobody", hint=hint)
+    if test:
+        refused = send(receivers(), "a test", "Who reads this is told of what fails.")
+        terminal.line(f"sent{'; not taken by ' + ', '.join(refused) if refused else ''}")
+        return
+    from pipelines.defs.alerts import look
+    from pipelines.defs.instance import instance
+
+    with instance(home()) as opened:
+        sent = look(home(), opened)
+    terminal.line(f"{sent} message{'' if sent == 1 else 's'} sent")
+
+
+@app.command(rich_help_panel=LOOK)
 def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 3000,
     host: Annotated[str, typer.Option(help="The address to listen on, as it stands in the browser.")] = "127.0.0.1",

@@ -9,6 +9,7 @@ processes wait for each other:
     training    shared by all runs of training; an erasure holds it alone
     giving      shared by all exports of a release; an erasure holds it alone
     allowance, instance   for a moment: what runs in Dagster may spend, Dagster's first tables
+    alerts      while somebody is told: one process at a time
     ui          the process that serves the web UI
 
 A crawl, and a run of training, hold the `.lock` of their own folder besides (`crawlers.job`,
@@ -35,7 +36,7 @@ PRIVATE = (
     *("data", "releases", "training", "crawl", "index", "erasures", "review", "raw", "logs", ".logs_queue"),
     "evaluations",
     *(".dagster", ".dg", ".locks", "author.key", "takedown.txt", "refresh.lock", "ledger.sqlite*"),
-    *("recordings*.jsonl", "allowance.json"),
+    *("recordings*.jsonl", "allowance.json", "alerts.json"),
 )
 _LOOK_AGAIN = 0.2  # seconds between two looks at a lock that another process holds
 
@@ -74,6 +75,7 @@ class Home:
     # Posts that are never fetched, nor released: `source:id`, or an id alone, one a line; `#` begins a remark.
     takedown = _Path("takedown.txt")
     allowance = _Path("allowance.json")  # what the runs in Dagster were allowed to spend
+    alerts = _Path("alerts.json")  # what somebody was told of, and when
 
     def lock_file(self, name: str) -> Path:
         """The file of a lock: one of those above; a crawl's is `crawl-SOURCE`."""

@@ -69,7 +69,7 @@ def collect(
     RequestError where the request was wrong and it did not begin. `exit_code` is that of its process, where known.
     """
     if not job.stats:
-        raise _failed(job, exit_code)
+        raise failure_of(job, exit_code)
     suppressed = pl.col("source_id").is_in(list(taken_down(home, job.source)))
     new = read_journal(job).filter(~suppressed)
     versions, taken_out = [], []
@@ -131,7 +131,7 @@ def days_of(store: Store, source: str) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def _failed(job: Job, exit_code: int | None) -> CrawlFailed | RequestError:
+def failure_of(job: Job, exit_code: int | None = None) -> CrawlFailed | RequestError:
     """The error of a crawl that did not come to its end."""
     stopped, refused = job.stopped, job.refused
     if refused and not stopped and exit_code in (None, refused.get("exit_code")):

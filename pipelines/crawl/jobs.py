@@ -60,6 +60,18 @@ def uncollected(source_folder: Path) -> Iterator[Job]:
                 yield Job(source_folder.name, window, folder, [], {})
 
 
+def last_job(source_folder: Path) -> Job | None:
+    """The job of a source that was last at work, and has ended; None where there is none."""
+    ended: dict[float, Job] = {}
+    for window_folder in source_folder.glob("*_*"):
+        if window := _window(window_folder.name):
+            for folder in _numbered(window_folder).values():
+                for file in (folder / "stats.json", folder / "stopped.json"):
+                    if file.exists():
+                        ended[file.stat().st_mtime] = Job(source_folder.name, window, folder, [], {})
+    return ended[max(ended)] if ended else None
+
+
 def job_folder(window_folder: Path, request: dict[str, Any]) -> Path:
     """The window's last job, where it was broken off with the same request or never began; else the next."""
     jobs = _numbered(window_folder)

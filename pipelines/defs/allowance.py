@@ -49,6 +49,11 @@ def allow(home: Path, llm: Llm, run: str, budget: Decimal, under_way: Collection
         _write(home, [*allowed, {"run": run, "at": time.time(), "amount": str(budget)}])
 
 
+def allowed_today(home: Path) -> Decimal:
+    """What the runs of the last 24 hours were allowed, or have spent. Raises RequestError as `allow`."""
+    return sum((Decimal(one["amount"]) for one in _read(home) if _counts(one, ())), Decimal(0))
+
+
 def record_spent(home: Path, run: str, budget_of: str) -> None:
     """A run that has ended counts for no more than its budget has spent, or may be billed for yet."""
     spent = Decimal(0)

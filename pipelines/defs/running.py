@@ -47,10 +47,10 @@ def run_stages(home: Path, runner: Runner | None, stages: Iterable[Stage], repor
 def close_killed_runs(home: Path) -> None:
     """Reports the runs of commands that were killed as failed."""
     with instance(home) as opened:
-        _close_killed(home, opened)
+        close_killed(home, opened)
 
 
-def _close_killed(home: Path, opened: dg.DagsterInstance) -> None:
+def close_killed(home: Path, opened: dg.DagsterInstance) -> None:
     """Runs of commands that were killed have failed, and hold no slot of a pool any more. Dagster's daemon would see to
     that, and a command line has none: the next run would wait for ever. A run that somebody starts again in the web UI
     has the tags of the first one, and a process of its own.
@@ -125,7 +125,7 @@ def _run(
 ) -> None:
     resource = HomeResource(home, runner, report)
     with instance(home) as opened:
-        _close_killed(home, opened)
+        close_killed(home, opened)
         # Dagster's database may have been lost: it lists the data sets of the store, and the one about to be made.
         there = _data_sets(resource.store()) | ({partition} if partition else set())
         opened.add_dynamic_partitions(_NAME, sorted(there - set(opened.get_dynamic_partitions(_NAME))))

@@ -22,7 +22,7 @@ from pipelines.store.store import Store
 from pipelines.store.suppression import require_no_erasure
 from schemas.tables import TABLES
 
-_LITTLE_ROOM = 2e9  # bytes
+LITTLE_ROOM = 2e9  # bytes
 _FEW = 3  # paths that are named
 
 
@@ -82,7 +82,7 @@ def _home(home: Path) -> Finding:
     if not os.access(home, os.W_OK):
         return Finding("home", "broken", f"{home} cannot be written to")
     free = shutil.disk_usage(home).free
-    return Finding("home", "warning" if free < _LITTLE_ROOM else "ok", f"{home}, {free / 1e9:.1f} GB free")
+    return Finding("home", "warning" if free < LITTLE_ROOM else "ok", f"{home}, {free / 1e9:.1f} GB free")
 
 
 def _permissions(home: Path) -> Finding:

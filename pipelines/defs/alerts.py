@@ -1,0 +1,108 @@
+"""Somebody is told of what fails: runs and checks in Dagster, and what the home itself shows.
+
+A look is the same from the sensor, while the web UI is up, and from `gongqing alerts`, for a timer of the machine. What
+was looked at is written in the home, not in a cursor of Dagster's: both go on where the other was.
+"""
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+
+from pipelines.core.home import Home
+from pipelines.defs.allowance import allowed_today, cap
+from pipelines.defs.running import close_killed
+from pipelines.errors import GongqingError
+from pipelines.operations.alerts.causes import NEARLY, Cause, digest, standing_causes
+from pipelines.operations.alerts.telling import RECEIVERS, Teller, receivers, send
+from pipelines.settings import Llm, home, load
+
+# A run may be written down a little later than it says: so far behind the last look runs are looked at again.
+_OVERLAP = dt.timedelta(minutes=10)
+_ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
+_AT_ONCE = 200  # runs a look
+
+
+def look(folder: Path, instance: dg.DagsterInstance, now: dt.datetime | None = None) -> int:
+    """Tells the receivers of what has happened and what stands; returns how many messages went out.
+
+    Raises GongqingError where one of several receivers did not take a message, or none did: what nobody took is told at
+    the next look.
+    """
+    now = now or dt.datetime.now(dt.UTC)
+    settings, addresses, refused = load(folder), receivers(), set[str]()
+    close_killed(folder, instance)
+    with Home(folder).lock("alerts"):
+        teller = Teller(
+            folder,
+            now,
+            dt.timedelta(minutes=settings.alerts.window),
+            lambda title, text: refused.update(send(addresses, title, text)),
+        )
+        for record in _ended_runs(instance, teller):
+            for cause in _of_run(instance, record.dagster_run):
+                teller.event(cause)
+            teller.state.runs = [*teller.state.runs, record.dagster_run.run_id][-_AT_ONCE * 5 :]
+            teller.state.cursor = max(teller.state.cursor, record.update_timestamp)
+            teller.save()
+        teller.flush()
+        teller.stand([*standing_causes(folder, settings, now), *_allowance(folder, settings.llm)])
+        teller.daily(settings.alerts.digest_hour, lambda: digest(folder, settings, now))
+    if refused:
+        kinds = ", ".join(sorted(refused))
+        raise GongqingError(f"a receiver did not take a message ({kinds}); the others did", hint=f"look at {RECEIVERS}")
+    return teller.sent
+
+
+def _ended_runs(instance: dg.DagsterInstance, teller: Teller) -> Iterator[dg.RunRecord]:
+    """Runs that have ended since the last look, the earliest first."""
+    since = dg.RunsFilter(statuses=_ENDED, updated_after=teller.state.cursor - _OVERLAP)
+    records = instance.get_run_records(since, order_by="update_timestamp", ascending=True)
+    known = set(teller.state.runs)
+    new = [record for record in records if record.dagster_run.run_id not in known]
+    yield from [record for record in new if record.update_timestamp >= teller.state.begun][:_AT_ONCE]
+
+
+def _of_run(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterator[Cause]:
+    """A run that failed, and checks of it that did not pass. Names alone: an error may quote what people wrote."""
+    where = f"run {run.run_id}; gongqing ui shows it"
+    command = run.tags.get("gongqing/command", run.job_name)
+    if run.status == dg.DagsterRunStatus.FAILURE:
+        failed = instance.get_records_for_run(run.run_id, of_type=dg.DagsterEventType.STEP_FAILURE).records
+        steps = sorted({str(record.event_log_entry.step_key) for record in failed})
+        names = f" at {', '.join(steps)}" if steps else ""
+        yield Cause(f"{command} failed{names}", f"{command} failed{names}", where)
+    checks = instance.get_records_for_run(run.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION).records
+    for record in checks:
+        event = record.event_log_entry.dagster_event
+        assert event is not None
+        result = event.asset_check_evaluation_data
+        if not result.passed:
+            name = f"{result.asset_key.to_user_string()}: {result.check_name}"
+            yield Cause(f"check {name}", f"a check did not pass ({result.severity.value}): {name}", where)
+
+
+def _allowance(folder: Path, llm: Llm) -> Iterator[Cause]:
+    """What all runs of Dagster may spend in a day."""
+    most, allowed = cap(llm), allowed_today(folder)
+    if most and float(allowed) >= NEARLY * float(most):
+        hint = "daily_budget under [llm] in gongqing.toml"
+        told = f"{allowed.normalize():f} of {most.normalize():f}"
+        yield Cause("allowance", f"runs in Dagster may have spent {told} that a day allows", hint)
+
+
+@dg.sensor(
+    minimum_interval_seconds=60,
+    default_status=dg.DefaultSensorStatus.RUNNING if receivers() else dg.DefaultSensorStatus.STOPPED,
+)
+def alerts(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+    """Failed runs, checks that did not pass, and what the home shows, to those whom GONGQING_RECEIVERS names. On where
+    it names somebody.
+    """
+    if not receivers():
+        return dg.SkipReason(f"nobody is told: {RECEIVERS} names nobody (docs/alerts.md)")
+    return dg.SkipReason(f"{look(home(), context.instance)} messages")
+
+
+sensors = [alerts]

@@ -1,0 +1,130 @@
+"""Messages: one of each cause and window, none swallowed without being counted, none lost where nobody takes it."""
+
+import datetime as dt
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from told import Receiver
+
+from pipelines.core.home import Home
+from pipelines.errors import RequestError
+from pipelines.operations.alerts.causes import Cause
+from pipelines.operations.alerts.telling import Refused, Teller, receivers, send
+
+NOON = dt.datetime(2026, 11, 2, 4, tzinfo=dt.UTC)  # noon in Shanghai
+WINDOW = dt.timedelta(minutes=30)
+
+
+class Box:
+    """Takes messages, unless it is shut."""
+
+    def __init__(self) -> None:
+        self.open, self.messages = True, list[tuple[str, str]]()
+
+    def __call__(self, title: str, text: str) -> None:
+        if not self.open:
+            raise Refused("nobody took the message")
+        self.messages.append((title, text))
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as receiver:
+        yield receiver
+
+
+MOMENTS = st.lists(
+    st.tuples(st.integers(0, 50), st.sampled_from("abc"), st.booleans()),  # minutes on, what comes, whether it is taken
+    min_size=1,
+    max_size=25,
+)
+
+
+@given(MOMENTS)
+def test_every_time_that_a_cause_came_is_told_or_counted_whatever_is_refused(tmp_path_factory, moments):
+    home, box, now, came = tmp_path_factory.mktemp("home"), Box(), NOON, Counter[str]()
+    told_at: dict[str, list[dt.datetime]] = {}
+
+    def look(key: str | None) -> None:
+        before = len(box.messages)
+        with suppress(Refused):
+            teller = Teller(home, now, WINDOW, box)  # another process each time
+            if key is not None:
+                teller.event(Cause(key, key, "it came"))
+                teller.save()
+                came[key] += 1  # of one that nobody took the next look says it again
+            teller.flush()
+        for title, _ in box.messages[before:]:
+            told_at.setdefault(title, []).append(now)
+
+    for minutes, key, taken in moments:
+        now += dt.timedelta(minutes=minutes)
+        box.open = taken
+        look(key)
+    box.open, now = True, now + WINDOW
+    look(None)
+    counted = Counter[str]()
+    for title, text in box.messages:
+        again = re.search(r"and ([\d,]+) times more", text)
+        counted[title] += text.startswith("it came") + (int(again[1]) if again else 0)
+    assert counted == came
+    assert all(later - one >= WINDOW for times in told_at.values() for one, later in pairwise(times))
+
+
+def test_what_stands_is_told_when_it_has_stood_long_enough_once_a_day_and_anew_after_it_was_mended(tmp_path: Path):
+    box, stale = Box(), Cause("stale", "2 tables stay stale", patience=dt.timedelta(hours=36))
+    full = Cause("disk", "the disk is full")
+    told = []
+    for hours in range(0, 97, 12):
+        causes = [stale, full] if hours != 72 else [full]
+        Teller(tmp_path, NOON + dt.timedelta(hours=hours), WINDOW, box).stand(causes)
+        told.append([title for title, _ in box.messages])
+        box.messages.clear()
+    day = [["the disk is full"], []]
+    assert told == [
+        *day, ["the disk is full"], ["2 tables stay stale"], ["the disk is full"],
+        ["2 tables stay stale"], ["the disk is full"], [], ["the disk is full"],
+    ]  # fmt: skip
+
+
+def test_the_days_news_come_once_a_day_from_an_hour_on_and_a_clock_that_goes_back_silences_nothing(tmp_path: Path):
+    box = Box()
+    for hours in (-8, -2, 0, 5, 22, 23, 24):  # Shanghai is at noon
+        Teller(tmp_path, NOON + dt.timedelta(hours=hours), WINDOW, box).daily(9, lambda: "nothing came")
+    assert box.messages == [("news of 2026-11-02", "nothing came"), ("news of 2026-11-03", "nothing came")]
+    Teller(tmp_path, NOON, WINDOW, box).daily(None, lambda: "never")
+    Teller(tmp_path, NOON, WINDOW, box).event(Cause("a", "a"))
+    Teller(tmp_path, NOON - dt.timedelta(hours=1), WINDOW, box).event(Cause("a", "a"))
+    assert len(box.messages) == 4
+
+
+def test_a_message_goes_to_all_receivers_and_one_that_is_dead_is_named_by_its_kind_alone(receiver: Receiver):
+    dead = "jsons://secret:word@127.0.0.1:9/token"
+    assert send([receiver.address, dead], "something failed", "line one\nline two") == ["jsons"]
+    assert receiver.messages == [("gongqing: something failed", "line one\nline two")]
+    receiver.status = 503
+    with pytest.raises(Refused) as caught:
+        send([receiver.address, dead], "t", "")
+    assert "secret" not in str(caught.value)
+    with pytest.raises(RequestError, match="receiver 1 is no address") as wrong:
+        send(["nonsense-with-a-token"], "t", "")
+    assert "token" not in str(wrong.value)
+
+
+def test_receivers_are_of_the_environment_and_a_state_that_cannot_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("GONGQING_RECEIVERS", " json://a  feishu://b\n")
+    assert receivers() == ["json://a", "feishu://b"]
+    monkeypatch.delenv("GONGQING_RECEIVERS")
+    assert receivers() == []
+    Home(tmp_path).alerts.write_text("[]", encoding="utf-8")
+    with pytest.raises(RequestError, match="what was told cannot be read"):
+        Teller(tmp_path, NOON, WINDOW, Box())
