@@ -165,6 +165,20 @@ def why(
 
 
 @app.command(rich_help_panel=LOOK)
+def report(
+    release: Annotated[str | None, typer.Option(help="Which one (default: the current one, if there is any).")] = None,
+    lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
+    file: Annotated[Path | None, typer.Option("--to", help="Where it is written (default: in the home).")] = None,
+) -> None:
+    """Write one page of what came, what became of it, and what it is for; it shows what people wrote."""
+    from pipelines.operations.report.page import write_report
+
+    with terminal.working("reading the tables"):
+        path = write_report(home(), release=release, lang=lang, file=file)
+    terminal.line(str(path))
+
+
+@app.command(rich_help_panel=LOOK)
 def stats(
     against: Annotated[str | None, typer.Option(help="M, E or C: one paper's tables alone.")] = None,
     diversity: Annotated[

@@ -36,7 +36,7 @@ PRIVATE = (
     *("data", "releases", "training", "crawl", "index", "erasures", "review", "raw", "logs", ".logs_queue"),
     "evaluations",
     *(".dagster", ".dg", ".locks", "author.key", "takedown.txt", "refresh.lock", "ledger.sqlite*"),
-    *("recordings*.jsonl", "allowance.json", "alerts.json"),
+    *("recordings*.jsonl", "allowance.json", "alerts.json", "report-*.html"),
 )
 _LOOK_AGAIN = 0.2  # seconds between two looks at a lock that another process holds
 

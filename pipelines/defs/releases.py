@@ -4,7 +4,7 @@ The token of the Hub is read from HF_TOKEN by its client, and stands in no confi
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import dagster as dg
 from pydantic import Field
@@ -14,6 +14,7 @@ from pipelines.defs.resources import HomeResource
 from pipelines.errors import ReleaseRefused, RequestError
 from pipelines.operations.release import release as make
 from pipelines.operations.release import to_hub
+from pipelines.operations.report.page import Lang, write_report
 from pipelines.release.checks.released import CONFIGS
 from pipelines.release.publish.client import hub_address
 from pipelines.settings import settings_file
@@ -115,6 +116,18 @@ def _require_named(home: HomeResource, config: PublishConfig) -> None:
         )
 
 
+@dg.asset(name="report", group_name=GROUP, deps=[release])
+def report(home: dg.ResourceParam[HomeResource]) -> dg.MaterializeResult[None]:
+    """One page of what came, what became of it, and what it is for, in English and Chinese (docs/report.md)."""
+    pages = {lang: dg.MetadataValue.path(write_report(home.folder, lang=lang)) for lang in get_args(Lang)}
+    return dg.MaterializeResult(metadata=pages)
+
+
+report_job = dg.define_asset_job(
+    "write_report",
+    selection=dg.AssetSelection.assets(report),
+    description="The report of the home: for those who may read it, and nobody else.",
+)
 release_job = dg.define_asset_job(
     "make_release",
     selection=dg.AssetSelection.assets(release),
@@ -125,5 +138,5 @@ publish_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets(publication),
     description="The current release, or the one that is named, on the Hub.",
 )
-assets = [release, publication]
-jobs = [release_job, publish_job]
+assets = [release, publication, report]
+jobs = [release_job, publish_job, report_job]

@@ -235,10 +235,11 @@ _Section = tuple[str, list[str], list[tuple[Any, ...]]]  # title, head, rows
 
 def markdown(changes: Changes) -> str:
     """A section of a changelog."""
-    return render("changelog", name=changes.b, before=changes.a, sections=list(_sections(changes)))
+    return render("changelog", name=changes.b, before=changes.a, sections=list(sections_of(changes)))
 
 
-def _sections(changes: Changes) -> Iterator[_Section]:
+def sections_of(changes: Changes) -> Iterator[_Section]:
+    """What differs, in parts of a title, the heads of columns, and rows."""
     rows = [one for one in changes.rows if not one.empty]
     if rows:
         head = ["set", "split", "before", "added", "removed", "changed", "after"]

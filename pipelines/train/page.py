@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from pipelines.core.files import write_whole
+from pipelines.core.page import render_page
 from pipelines.core.plotting import png
 from pipelines.store.store import Store, Version
 from pipelines.train.alarms import Alarm, Curve, curve_of, find_alarms, mean_terms
@@ -64,14 +65,12 @@ def report(store: Store, run: Path) -> Outcome:
 
 def write_page(run: Path, rollouts: pl.DataFrame, alarms: list[Alarm]) -> Path:
     """Write the page of a run into its folder; where it is."""
-    from jinja2 import Environment, StrictUndefined
-
     metrics, note = read_metrics(run), read_note(run)
     recipe = load_recipe(note["recipe"])
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     names = [name for names in _METRICS.values() for name in names if curve_of(metrics, name)]
-    html = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
-        name=run.name,
+    html = render_page(
+        _TEMPLATE,
+        run.name,
         ended=(run / MODEL).is_dir(),
         steps=max(metrics, default=0),
         course=describe_course(recipe.trainer, metrics),
@@ -85,7 +84,7 @@ def write_page(run: Path, rollouts: pl.DataFrame, alarms: list[Alarm]) -> Path:
         names=names,
         figures=[(step, [metrics[step].get(name) for name in names]) for step in sorted(metrics)],
     )
-    write_whole(run / PAGE, html.encode())
+    write_whole(run / PAGE, html)
     return run / PAGE
 
 

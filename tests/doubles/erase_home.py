@@ -160,6 +160,7 @@ def make_home(home: Path) -> Store:
     made(home, "v1", {"rm_triplets": store.read("rm_triplets").collect()}, pins=pins, findings=[finding])
     note_publication(home, "team/set", "v1", "c0ffee")
     _state_of_dagster(home / ".dagster")
+    (home / "report-zh.html").write_text(f"<p>s:a {HERS}</p>", encoding="utf-8")
     (home / "index").mkdir()
     (home / "index" / "members-0").write_text("s:a", encoding="utf-8")
     return store

@@ -13,6 +13,7 @@ import polars as pl
 
 from pipelines.core.files import write_whole
 from pipelines.core.home import Home
+from pipelines.core.page import render_page
 from pipelines.core.plotting import png
 from pipelines.errors import NoVersion, UnknownName
 from pipelines.evaluate.benchmarks import ROLES
@@ -131,8 +132,6 @@ def write_report(home: Path, names: Sequence[str], folder: Path) -> list[Path]:
 
     Raises NoVersion where nothing was evaluated yet, UnknownName for a name of none.
     """
-    from jinja2 import Environment, StrictUndefined
-
     store = Store(Home(home).data)
     known = store.partitions(FIGURES)
     if not known:
@@ -144,14 +143,11 @@ def write_report(home: Path, names: Sequence[str], folder: Path) -> list[Path]:
     made_of = list(_made_of(store, names))
     tables = list(_tables(store, names))
     judges = judges_beside_people(store, names)
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    html = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
-        made_of=made_of, tables=tables, judges=judges
-    )
+    html = render_page(_TEMPLATE, "Evaluation", made_of=made_of, tables=tables, judges=judges)
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / "evaluation.md", folder / "evaluation.html"]
     write_whole(paths[0], _markdown(made_of, tables, judges).encode())
-    write_whole(paths[1], html.encode())
+    write_whole(paths[1], html)
     return paths
 
 

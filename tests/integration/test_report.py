@@ -1,0 +1,124 @@
+"""The report of a home: what it shows, what it never shows, and that nothing in it is alive."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import dagster as dg
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from pipelines.cli import app
+from pipelines.defs.releases import report
+from pipelines.defs.resources import HomeResource
+from pipelines.errors import RequestError, UnknownName
+from pipelines.ingest.import_file import import_file
+from pipelines.operations.report.page import write_report
+from pipelines.operations.report.sections import marked, sections
+from pipelines.settings import ROOT
+from pipelines.store import Store
+
+SECTIONS = ("release", "funnel", "cleaned", "dropped", "merged", "days", "personal", "papers", "people", "walked")
+
+
+@pytest.fixture(scope="module")
+def page(released_home: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_report(released_home, file=tmp_path_factory.mktemp("page") / "page.html").read_text(encoding="utf-8")
+
+
+def test_every_section_has_its_title_its_command_and_something_to_show(page: str, released_home: Path):
+    assert [one.key for one in sections(released_home) if not one.empty] == [
+        key for key in SECTIONS if key in re.findall(r'<h2 id="(\w+)">', page)
+    ]
+    assert re.findall(r'<h2 id="(\w+)">', page)[-1] == "limits"
+    assert page.count("<code>gongqing ") >= len(re.findall(r"<h2", page)) - 1
+    assert len(page.encode()) < 2_000_000
+
+
+def test_the_funnel_adds_up_for_each_source(released_home: Path):
+    store = Store(released_home / "data")
+    [funnel] = [one for one in sections(released_home) if one.key == "funnel"]
+    rows = {(row[0], row[1]): row[2:5] for row in funnel.tables[0].rows}
+    kept = store.read("clean_posts").collect()
+    dropped = store.read_dropped("clean_posts").collect()
+    [source] = {name for table, name in rows if table == "clean_posts"}
+    assert rows["clean_posts", source] == (kept.height, dropped.height, 0)
+    assert (
+        rows["ecot_chains", source][2] >= store.read_dropped("ecot_chains").filter(reason="not_train").collect().height
+    )
+
+
+def test_nobody_at_risk_and_nobody_under_18_is_shown(page: str, released_home: Path):
+    store = Store(released_home / "data")
+    never = set[str]()
+    for table, key in (("clean_posts", "post_id"), ("clean_dialogues", "dialogue_id")):
+        rows = store.read(table).filter(pl.col("under_18") | (pl.col("risk").list.len() > 0))
+        never |= set(rows.select(key).collect()[key])
+        dropped = store.read_dropped(table).filter(pl.col("reason").str.starts_with("under_"))
+        never |= set(dropped.select("row_id").collect()["row_id"])
+    assert len(never) > 10
+    assert {row_id for row_id in never if row_id in page} == set()
+
+
+def test_what_somebody_wrote_is_text_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    hostile = '<script>alert(1)</script><img src="https://example.com/x.png">'
+    post = json.loads((ROOT / "samples" / "posts.jsonl").read_text(encoding="utf-8").split("\n")[0])
+    text = "我今年三十二岁，已经很久没有睡好了，也不知道该和谁说，每天都觉得很累，心里堵得慌，想找个人聊聊。"
+    file = tmp_path / "posts.jsonl"
+    file.write_text(json.dumps({**post, "title": hostile, "description": text}, ensure_ascii=False), encoding="utf-8")
+    home = tmp_path / "home"
+    monkeypatch.setenv("GONGQING_HOME", str(home))
+    monkeypatch.setenv("GONGQING_AUTHOR_KEY", "5" * 64)
+    mapping = ROOT / "samples" / "posts.toml"
+    import_file(Store(home / "data"), home, "mapped", file, data_set="mine", mapping=mapping)
+    assert CliRunner().invoke(app, ["refresh"]).exit_code == 0
+    html = write_report(home).read_text(encoding="utf-8")
+    assert "default-src 'none'" in html
+    assert "alert(1)" in html, "it is shown"
+    assert not re.search(r"<(script|img|link|iframe)", html)
+    assert oct((home / "report-en.html").stat().st_mode & 0o777) == "0o600"
+
+
+def test_what_is_not_there_is_named(tmp_path: Path, released_home: Path):
+    with pytest.raises(RequestError, match="nothing to report"):
+        write_report(tmp_path)
+    with pytest.raises(UnknownName, match="language"):
+        write_report(released_home, lang="fr", file=tmp_path / "x.html")
+    with pytest.raises(RequestError, match="release"):
+        write_report(released_home, release="v9", file=tmp_path / "x.html")
+
+
+def test_the_command_and_the_asset_write_it_in_both_languages(
+    released_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    home = tmp_path / "home"
+    shutil.copytree(released_home, home)
+    monkeypatch.setenv("GONGQING_HOME", str(home))
+    shown = CliRunner().invoke(app, ["report", "--lang", "zh"])
+    assert shown.exit_code == 0, shown.output
+    assert "从采集到训练" in (home / "report-zh.html").read_text(encoding="utf-8")
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = dg.materialize([report], instance=instance, resources={"home": HomeResource(path=str(home))})
+        assert result.success
+    assert {path.name for path in home.glob("report-*.html")} == {"report-en.html", "report-zh.html"}
+
+
+SHORT = st.text(alphabet="甲乙丙，。\n", max_size=60)
+
+
+@given(SHORT, SHORT)
+def test_a_marked_text_holds_all_of_what_was_and_all_of_what_is(before: str, after: str):
+    pieces = marked(before, after)
+    assert "".join(text for mark, text in pieces if mark != "ins") == before
+    assert "".join(text for mark, text in pieces if mark != "del") == after
+
+
+def test_far_from_a_change_a_text_is_cut():
+    long = "一" * 500
+    pieces = marked(f"{long}甲{long}", f"{long}乙{long}")
+    assert [mark for mark, _ in pieces] == ["", "del", "ins", ""]
+    assert all(len(text) < 100 for _, text in pieces)
