@@ -21,6 +21,8 @@ from schemas.table import Dropped
 STAGE = "clean_dialogues"
 
 _QUESTION_OF_AGE = r"几岁|多大|年龄|年纪|(?i:how old|your age)"
+_ANOTHER = "他|她|孩子|宝宝|娃|儿子|女儿|弟弟|妹妹"
+_OF_ANOTHER = rf"(?:{_ANOTHER})[^，。？！你您]{{0,4}}(?:几岁|多大|几年级)|(?i:how old (?:is|are) (?:he|she|they|your))"
 _NUMERALS = "一二三四五六七八九十"
 _BARE_AGE = rf"^\s*我?(?:今年|刚|才|快|马上)*([0-9]{{1,2}}|[{_NUMERALS}]{{1,3}})(?:$|[^0-9{_NUMERALS}年月日点号分])"
 
@@ -118,12 +120,21 @@ def _with_texts(dialogues: pl.DataFrame, cells: pl.DataFrame, pii: pl.DataFrame)
 
 
 def _own_words() -> pl.Expr:
-    """What a seeker wrote, null for other turns; a bare number is their age where somebody has just asked for it."""
-    written = pl.col("written")
-    asked = written.shift(1).over("group").str.contains(_QUESTION_OF_AGE)
+    """What a seeker wrote, null for other turns; a bare number is their age where somebody has just asked for it, and
+    the sentence behind a question of another's age tells of that one.
+    """
+    written, before = pl.col("written"), pl.col("written").shift(1).over("group")
+    of_another = before.str.contains(_OF_ANOTHER).fill_null(value=False)
+    asked = before.str.contains(_QUESTION_OF_AGE) & ~of_another
     age = written.str.extract(_BARE_AGE)
-    spelled_out = pl.when(asked & age.is_not_null()).then(pl.format("我今年{}岁。{}", age, written)).otherwise(written)
-    return pl.when(pl.col("role") == "seeker").then(spelled_out)
+    own = (
+        pl.when(of_another)
+        .then(written.str.replace(r"^[^。！？!?\n]*", ""))
+        .when(asked & age.is_not_null())
+        .then(pl.format("我今年{}岁。{}", age, written))
+        .otherwise(written)
+    )
+    return pl.when(pl.col("role") == "seeker").then(own)
 
 
 def _judged(dialogues: pl.DataFrame, filters: Filters) -> pl.DataFrame:

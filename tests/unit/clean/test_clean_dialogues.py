@@ -77,6 +77,10 @@ def test_children_are_dropped_and_minors_marked(profile):
         (("seeker: 很烦", "supporter: 几个人？", "seeker: 12", "supporter: 嗯。"), None, None),
         (("seeker: 很烦", "supporter: 你几岁开始失眠的？", "seeker: 12月开始的", "supporter: 嗯。"), None, None),
         (("seeker: 很烦", "supporter: 我今年13岁的时候也这样。"), None, None),  # not the seeker
+        (("seeker: 很烦", "supporter: 孩子多大了？", "seeker: 七岁，刚上一年级。", "supporter: 嗯。"), None, None),
+        (("seeker: 很烦", "supporter: 他几岁？", "seeker: 9", "supporter: 嗯。"), None, None),
+        (("seeker: 很烦", "supporter: 孩子，你多大了？", "seeker: 十三", "supporter: 嗯。"), None, "under_14"),
+        (("seeker: 很烦", "supporter: 他几岁？", "seeker: 9。我今年13岁。", "supporter: 嗯。"), None, "under_14"),
     ]
     frame = dialogues(*(dialogue(n, *turns, situation=said) for n, (turns, said, _) in enumerate(cases)))
     kept, dropped = clean_dialogues(frame, cleaning=Cleaning(profile=profile))
