@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from pipelines.cli import terminal
 from pipelines.cli.app import JUDGE, app
 from pipelines.cli.terminal import AsJson
+from pipelines.errors import RequestError
 from pipelines.settings import home, load
 
 
@@ -82,7 +83,7 @@ def model(
         made = evaluate(home(), load(home()), target, options, name=name, progress=shown)
     _show(made.version, as_json)
     for reason, rows in made.unanswered.items():
-        terminal.line(f"{rows:,} prompts without an answer: {reason}")
+        typer.echo(f"{rows:,} prompts without an answer: {reason}", err=as_json)
 
 
 @evaluate_app.command()
@@ -91,7 +92,7 @@ def rejudge(
     judges: Judges = None,
     samples: Samples = 5,
     suite: Annotated[str, typer.Option(help="judge, or esc_eval: the dialogues of its last log.")] = "judge",
-    step: Annotated[int | None, typer.Option(help="Of a run: which step (default: its last).")] = None,
+    step: Annotated[int | None, typer.Option(help="Of a run: which step's rollouts, kept as RUN-stepN.")] = None,
     provider: Provider = "openai",
     budget: Budget = None,
     as_json: AsJson = False,
@@ -141,6 +142,8 @@ def report(
     """Write the evaluations as one page, Markdown and HTML, beside the papers' tables."""
     from pipelines.operations.evaluate.report import write_report
 
+    if folder.exists() and not folder.is_dir():
+        raise RequestError("a folder is needed for the two files", where=folder, hint="--to, a folder")
     for path in write_report(home(), names or [], folder):
         terminal.line(str(path))
 

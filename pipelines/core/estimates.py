@@ -96,28 +96,41 @@ def estimate_mean(values: Floats, items: Iterable[object], *, draws: int = DRAWS
     """The mean of values, some of which are of one item (`items`, one a value) and are drawn together. NaN is left out;
     a mean of nothing is undefined. The order in which they stand says nothing.
     """
-    known, of_item = np.unique(np.array(list(items)), return_inverse=True)
-    defined = np.isfinite(values)
-    sums, counts = np.zeros((2, len(known), 1))
-    np.add.at(sums[:, 0], of_item, np.where(defined, values, 0.0))
-    np.add.at(counts[:, 0], of_item, defined.astype(np.float64))
-    [estimate] = bootstrap(ratios(sums, counts), len(known), draws=draws, seed=seed)
+    sums, counts = _by_item(values, items)
+    [estimate] = bootstrap(ratios(sums[:, None], counts[:, None]), len(sums), draws=draws, seed=seed)
     return estimate
 
 
 def estimate_share(hits: Floats, items: Iterable[object], *, draws: int = DRAWS, seed: int = 0) -> Estimate:
-    """The mean of what is 1 or 0, as `estimate_mean`. Where fewer than _FEW items are one of these, of whom a bootstrap
-    knows too little, the interval is Wilson's, of as many as there are items.
+    """The mean of what is from 0 to 1, as `estimate_mean`, with the interval of `bounded_share`."""
+    sums, counts = _by_item(hits, items)
+    [estimate] = bootstrap(ratios(sums[:, None], counts[:, None]), len(sums), draws=draws, seed=seed)
+    return bounded_share(estimate, sums, counts)
+
+
+def bounded_share(estimate: Estimate, hits: Floats, counts: Floats) -> Estimate:
+    """A share that was drawn by item, each with so many `hits` among its `counts`. Where fewer than _FEW items have a
+    hit, or anything else, a bootstrap knows too little: the interval is Wilson's, of as many as there are items. One
+    item has none: it says nothing of others.
     """
-    items = list(items)
-    defined = np.isfinite(hits)
-    of = {value: {item for item, hit in zip(items, hits, strict=True) if hit == value} for value in (0.0, 1.0)}
-    if defined.any() and min(map(len, of.values())) < _FEW:
-        n_items = len(of[0.0] | of[1.0])
-        found = wilson(float(hits[defined].mean()) * n_items, n_items)
-        assert found is not None
-        return found
-    return estimate_mean(hits, items, draws=draws, seed=seed)
+    there = counts > 0
+    n_items, n_with = int(there.sum()), int((hits[there] > 0).sum())
+    few = min(n_with, int((hits[there] < counts[there]).sum())) < _FEW
+    if estimate.value is None or n_items < 2 or not few:
+        return estimate
+    found = wilson(estimate.value * n_items, n_items)
+    assert found is not None
+    return found
+
+
+def _by_item(values: Floats, items: Iterable[object]) -> tuple[Floats, Floats]:
+    """Sums of the defined values of each item, and how many they are."""
+    known, of_item = np.unique(np.array(list(items)), return_inverse=True)
+    defined = np.isfinite(values)
+    sums, counts = np.zeros((2, len(known)))
+    np.add.at(sums, of_item, np.where(defined, values, 0.0))
+    np.add.at(counts, of_item, defined.astype(np.float64))
+    return sums, counts
 
 
 def auc(positives: Floats, negatives: Floats) -> float | None:

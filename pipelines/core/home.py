@@ -10,6 +10,7 @@ processes wait for each other:
     giving      shared by all exports of a release; an erasure holds it alone
     allowance, instance   for a moment: what runs in Dagster may spend, Dagster's first tables
     alerts      while somebody is told: one process at a time
+    evaluating  for a moment: figures of an evaluation are read and written
     ui          the process that serves the web UI
 
 A crawl, and a run of training, hold the `.lock` of their own folder besides (`crawlers.job`,

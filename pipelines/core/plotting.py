@@ -2,10 +2,16 @@
 
 import io
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_CHINESE = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei"),
+    *("PingFang SC", "Microsoft YaHei", "SimHei"),
+)
 
 
 def png(draw: Callable[["Axes"], None], size: tuple[float, float], dpi: int) -> tuple[bytes, str]:
@@ -13,13 +19,24 @@ def png(draw: Callable[["Axes"], None], size: tuple[float, float], dpi: int) -> 
 
     `size` is width and height in inches, `dpi` pixels an inch.
     """
+    from matplotlib import rc_context
     from matplotlib.figure import Figure  # half a second, which no command that draws nothing should pay
 
-    figure = Figure(figsize=size, dpi=dpi, layout="constrained")
-    axes = figure.subplots()
-    draw(axes)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    file = io.BytesIO()
-    figure.savefig(file, format="png", metadata={"Software": None})  # a version of matplotlib would be a new file
-    return file.getvalue(), axes.get_title()
+    with rc_context({"font.sans-serif": _fonts()}):
+        figure = Figure(figsize=size, dpi=dpi, layout="constrained")
+        axes = figure.subplots()
+        draw(axes)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        file = io.BytesIO()
+        figure.savefig(file, format="png", metadata={"Software": None})  # a version of matplotlib would be a new file
+        return file.getvalue(), axes.get_title()
+
+
+@cache
+def _fonts() -> list[str]:
+    """The font of all pictures, and of those with Chinese characters what this machine has."""
+    from matplotlib.font_manager import get_font_names
+
+    here = set(get_font_names())
+    return ["DejaVu Sans", *(name for name in _CHINESE if name in here)]

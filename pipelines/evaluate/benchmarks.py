@@ -62,8 +62,8 @@ def run_benchmark(
         budget: The most that it may cost.
         budget_of: Under which name.
 
-    Raises RequestError where the extra `evaluate` is not installed; what the backend raises;
-    GongqingError where inspect could not finish.
+    Raises RequestError where the extra `evaluate` is not installed; what the backend raises; GongqingError where
+    inspect could not finish, or where of two seekers or more a greater share than `[llm] failures` has no score.
     """
     again = benchmark == "esc_eval" and source.suffix == LOG
     require_inspect(benchmark)
@@ -97,6 +97,11 @@ def run_benchmark(
 
     log = asyncio.run(run())
     samples = log.samples or []
+    unscored = sum(not sample.scores for sample in samples)
+    if 1 < unscored < len(samples) and unscored > llm.failures * len(samples):
+        hint = "look at the log; the same command asks about these again ([llm] failures)"
+        problem = f"{unscored} of {len(samples)} seekers have no score: a mean of the others would say nothing"
+        raise GongqingError(problem, where=log.location, hint=hint)
     if log.status != "success" or not any(sample.scores for sample in samples):
         errors = [sample.error.message for sample in samples if sample.error is not None]
         problem = log.error.message if log.error is not None else errors[0] if errors else log.status

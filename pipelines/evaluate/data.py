@@ -5,6 +5,7 @@ What is learnt of a row is its `output`: the answer of a prompt set, the last re
 Rules that judge a text are those of the pipeline itself (`text.artefacts`, `text.pii`), nothing is judged twice.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import log
@@ -45,6 +46,12 @@ def evaluate_sets(sets: Mapping[str, pl.DataFrame], *, seed: int = 0) -> list[Ro
         seed: Of the intervals.
     """
     references = {row_id: texts for name, frame in sets.items() for row_id, texts in _references(name, frame)}
+    learnt = [
+        texts[0].filter(frame["split"] == "train")
+        for name, frame in sets.items()
+        if (texts := _texts(name, frame)) is not None
+    ]
+    train = pl.concat([pl.Series([], dtype=pl.String), *learnt]).unique(maintain_order=True)
     rows: list[Row] = []
     for name, frame in sets.items():
         if (texts := _texts(name, frame)) is None or frame.is_empty():
@@ -52,7 +59,7 @@ def evaluate_sets(sets: Mapping[str, pl.DataFrame], *, seed: int = 0) -> list[Ro
         there = texts[1] != ""  # of a prompt set that needs no reference
         inputs, outputs = (one.filter(there) for one in texts)
         for metric, mode, subset, n, estimate in _measured(
-            name, frame.filter(there), inputs, outputs, references, seed
+            name, frame.filter(there), inputs, outputs, references, train, seed
         ):
             about = {"suite": "data", "model": name, "judge": "", "metric": metric, "mode": mode, "subset": subset}
             rows.append(about | {"n": n} | estimate._asdict())
@@ -65,6 +72,7 @@ def _measured(
     inputs: pl.Series,
     outputs: pl.Series,
     references: Mapping[str, Sequence[str]],
+    train: pl.Series,
     seed: int,
 ) -> Iterator[tuple[str, str, str, int, Estimate]]:
     groups = frame["group_id"] if "group_id" in frame.columns else frame["row_id"]
@@ -81,16 +89,22 @@ def _measured(
     for threshold in NEAR:
         alike = find_duplicates(outputs, threshold)["cluster_size"] > 1
         yield "near_duplicate_outputs", f"jaccard {threshold}", "all", len(alike), share(alike)
-        clusters = find_duplicates(inputs, threshold)["cluster_id"]
-        crossing = clusters.is_in(clusters.filter(~held_out).implode()).filter(held_out)
+        asked = inputs.filter(held_out)
+        clusters = find_duplicates(pl.concat([asked, train]), threshold)["cluster_id"]
+        crossing = clusters.head(len(asked)).is_in(clusters.tail(len(train)).implode())
         yield "held_out_inputs_near_train", f"jaccard {threshold}", "all", len(crossing), share(crossing, held_out)
     for what, labels in _labels(name, frame, outputs).items():
         yield f"{what}_entropy", "of the most there is", "all", sum(labels.values()), _single(_entropy(labels))
         most = max(labels.values()) / sum(labels.values())
         yield f"{what}_commonest", "its share", "all", sum(labels.values()), _single(most)
-    copied = _copied(name, frame, outputs, references)
-    if (known := copied.is_not_null()).any():
-        yield "copies_a_reference", f"{COPIED} characters", "all", int(known.sum()), share(copied.drop_nulls(), known)
+    written = _written(name, frame, outputs, references)
+    if (known := pl.Series([one is not None for one in written], dtype=pl.Boolean)).any():
+        pairs = [one for one in written if one is not None]
+        copied = [_repeats(text, of) for text, of in pairs]
+        yield "copies_a_reference", f"{COPIED} characters", "all", len(pairs), share(copied, known)
+        for threshold in NEAR:
+            near = [max(contained(text, one) for one in of) >= threshold for text, of in pairs]
+            yield "repeats_a_reference", f"of its 5-grams {threshold}", "all", len(pairs), share(near, known)
     found = [kinds(text) for text in outputs]
     for what, of in MACHINE_MADE.items():
         has = [float(not one.isdisjoint(of)) for one in found]
@@ -117,24 +131,42 @@ def _references(name: str, frame: pl.DataFrame) -> Iterator[tuple[str, list[str]
         yield from zip(frame["row_id"], frame["extra_info"].struct.field("references").to_list(), strict=True)
 
 
-def _copied(name: str, frame: pl.DataFrame, outputs: pl.Series, references: Mapping[str, Sequence[str]]) -> pl.Series:
-    """Of each row whether what a model wrote repeats a run of a human answer; null where there is none to repeat. Of a
-    chain (E) it is what stands before the answer, for that is the human one; of C's candidates the response.
+def _written(
+    name: str, frame: pl.DataFrame, outputs: pl.Series, references: Mapping[str, Sequence[str]]
+) -> list[tuple[str, Sequence[str]] | None]:
+    """Of each row what a model wrote, and the human answers that it may repeat; None where there is nothing of either.
+    Of a chain (E) it is what stands before the answer, for that is the human one; of C's candidates the response.
     """
     if name not in ("sft_coe", "sft_cer"):
-        return pl.Series([None] * len(frame), dtype=pl.Boolean)
-    copied: list[bool | None] = []
+        return [None] * len(frame)
+    found: list[tuple[str, Sequence[str]] | None] = []
     for made_from, output in zip(frame["made_from"], outputs, strict=True):
         if name == "sft_coe":
             written, known = output.partition("<answer>")[0], references.get(made_from)
         else:
             dialogue_id, number, _ = parse_candidate_id(made_from)
             written, known = section(output, "answer", CER_TAGS), references.get(round_id(dialogue_id, number))
-        runs = Runs([(str(place), text) for place, text in enumerate(known or ())], COPIED)
-        copied.append(
-            None if written is None or not known else any(r.end - r.start >= COPIED for r in runs.find(written))
-        )
-    return pl.Series(copied, dtype=pl.Boolean)
+        found.append((written, known) if written is not None and known else None)
+    return found
+
+
+def _repeats(written: str, references: Sequence[str]) -> bool:
+    """Whether a text has a run of COPIED characters of a reference."""
+    runs = Runs([(str(place), text) for place, text in enumerate(references)], COPIED)
+    return any(run.end - run.start >= COPIED for run in runs.find(written))
+
+
+def contained(text: str, reference: str, n: int = 5) -> float:
+    """Which share of a text's n-grams stands in a reference, without marks and white space; 0 of a text without any."""
+    grams, known = (
+        {clean[at : at + n] for at in range(len(clean) - n + 1)} for clean in map(_letters, (text, reference))
+    )
+    return len(grams & known) / len(grams) if grams else 0.0
+
+
+def _letters(text: str) -> str:
+    """A text without tags, marks and white space."""
+    return "".join(one for one in re.sub(r"</?\w+>", "", text) if one.isalnum())
 
 
 def _labels(name: str, frame: pl.DataFrame, outputs: pl.Series) -> dict[str, Counter[str]]:

@@ -20,6 +20,7 @@ from pipelines.core.estimates import DRAWS, Estimate, Floats, bootstrap, estimat
 from pipelines.evaluate.judges import RESPECTS, Judged
 
 ALL_JUDGES = "all judges"
+_SHARES = ("no_verdict", "win_rate_beside_a_person", "does_not_follow")
 Row = dict[str, Any]
 
 
@@ -33,7 +34,7 @@ def judge_figures(judged: Judged, *, draws: int = DRAWS, seed: int = 0) -> list[
 
     def add(model: str, judge: str, metric: str, values: pl.Series, items: pl.Series) -> None:
         numbers = values.cast(pl.Float64).to_numpy().astype(np.float64)
-        estimated = estimate_share if values.dtype == pl.Boolean else estimate_mean
+        estimated = estimate_share if metric in _SHARES else estimate_mean
         estimate = estimated(numbers, items.to_list(), draws=draws, seed=seed)
         n = len(values) - values.null_count()
         rows.append(_row(model, judge, metric, "", n, estimate))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from pipelines.core.estimates import DRAWS, bootstrap, ratios
+from pipelines.core.estimates import DRAWS, bootstrap, bounded_share, ratios
 from pipelines.errors import ImpossibleTable, RequestError
 
 # A model among all that were ranked. Shares of rankings in which it is first, or among the first two.
@@ -78,6 +78,10 @@ def rank_models(rankings: pl.DataFrame, *, draws: int = DRAWS, seed: int = 0) ->
     np.add.at(sums, items, np.hstack([places == 1, places <= 2, places]).astype(np.float64))
     np.add.at(counts, items, 1.0)
     estimates = bootstrap(ratios(sums, counts), n_items, draws=draws, seed=seed)
+    shares = 2 * len(models)  # Win@1 and Win@2
+    estimates[:shares] = [
+        bounded_share(one, of, counts[:, 0]) for one, of in zip(estimates[:shares], sums.T[:shares], strict=True)
+    ]
     lines = [
         (model, n_items, len(rows), *(bound for figure in estimates[number :: len(models)] for bound in figure))
         for number, model in enumerate(models)
@@ -108,8 +112,9 @@ def compare_models(rankings: pl.DataFrame, *, draws: int = DRAWS, seed: int = 0)
         n_items = int(items.max()) + 1
         counts = np.zeros((n_items, len(_WORTH)))
         np.add.at(counts, (items, np.array([outcome for _, outcome in found])), 1.0)
-        figures = ratios(counts @ _WORTH[:, None], counts.sum(axis=1, keepdims=True))
-        [win_rate] = bootstrap(figures, n_items, draws=draws, seed=seed)
+        won, compared = counts @ _WORTH, counts.sum(axis=1)
+        [win_rate] = bootstrap(ratios(won[:, None], compared[:, None]), n_items, draws=draws, seed=seed)
+        win_rate = bounded_share(win_rate, won, compared)
         lines.append((*pair, n_items, *counts.sum(axis=0).astype(int).tolist(), *win_rate))
     return pl.DataFrame(lines, schema=PAIRS, orient="row")
 

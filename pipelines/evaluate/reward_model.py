@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pipelines.core.estimates import DRAWS, Estimate, Floats, bootstrap, weighted_auc
+from pipelines.core.estimates import DRAWS, Estimate, Floats, bootstrap, bounded_share, weighted_auc
 from pipelines.errors import RequestError
 from pipelines.train.serving import Encode
 from schemas.labels import PREFERENCES
@@ -59,7 +59,13 @@ def score_verdicts(labels: pl.DataFrame, verdicts: pl.DataFrame, *, draws: int =
         rows, columns = (np.array([place[one] for one in of], np.int64) for of in (truth, given))
         np.add.at(counts, (dialogues, rows, columns), 1.0)
         second = "accuracy" if column == "preference" else "recall_false"
-        estimates = bootstrap(_from_confusion(counts, second), len(counts), draws=draws, seed=seed)
+        f1, share = bootstrap(_from_confusion(counts, second), len(counts), draws=draws, seed=seed)
+        if f1.low == f1.high:  # all right, or all wrong: of draws that never differ there is no interval
+            f1 = Estimate(f1.value, None, None)
+        right = np.diagonal(counts, axis1=1, axis2=2)
+        of_class = slice(None) if second == "accuracy" else slice(1)  # of False, the first one
+        labelled = counts.sum(axis=2)[:, of_class].sum(axis=1)
+        estimates = f1, bounded_share(share, right[:, of_class].sum(axis=1), labelled)
         for figure, estimate in zip(("weighted_f1", second), estimates, strict=True):
             lines.append(("response" if column == "preference" else column, figure, len(both), unread, *estimate))
     return pl.DataFrame(lines, schema=FIGURES, orient="row")

@@ -157,17 +157,18 @@ def test_what_it_wrote_last_is_judged_again_without_it(training_home: Path, ran,
         profiles(home, host.base_url, profile='key_variable = ""\n', temperature="temperature = 0.7\n")
         asked = EvaluationOptions(suites=("judge",), judges=("judge",), samples=2, budget=Decimal(50))
         rejudge(home, load(home), NAME, asked, step=1)
-        rejudge(home, load(home), NAME, asked, step=STEPS)
+        rejudge(home, load(home), NAME, asked)
     store = Store(home / "data")
     asked = EvaluationOptions(suites=("judge",), judges=("judge",), samples=2, provider="replay")
     with pytest.raises(RequestError, match="no rollouts of that step"):
         rejudge(home, load(home), NAME, asked, step=STEPS + 1)
     last = store.read("rollouts", partition=NAME).collect().filter(step=STEPS)
-    answers = store.read("model_answers", partition=NAME).collect()
+    assert set(store.partitions("evaluations")) == {f"{NAME}-step1", f"{NAME}-step{STEPS}"}
+    answers = store.read("model_answers", partition=f"{NAME}-step{STEPS}").collect()
     assert set(answers["row_id"]) == set(last["row_id"])
     assert set(answers["output"]) <= set(last["output"])
     assert set(answers["model"]) == {NAME}
-    kept = store.read("evaluations", partition=NAME).collect()
+    kept = store.read("evaluations", partition=f"{NAME}-step{STEPS}").collect()
     [unread] = kept.filter(metric="no_answer")["value"]
     assert unread == pytest.approx(answers["answer"].is_null().mean())
     scores = kept.filter(judge="judge", metric="overall")["value"].to_list()

@@ -113,25 +113,31 @@ def evaluate(
             if options.suites[0] in ROLES:
                 made = _run_benchmark(home, opened, options, name)
             else:
-                made = _measure(home, opened, material, options, f"evaluation {name}", progress)
+                made = _measure(home, opened, material, options, _budget_of(name, options), progress)
         note = {**note_of(target, options), **material.note, "unanswered": made.unanswered, "seconds": made.seconds}
         return Evaluated(keep(home, name, made.answers, made.rows, note), made.unanswered)
 
 
 def evaluate_people(home: Path, *, seed: int = 0) -> Version:
-    """The figures of all rankings and comparisons by people (M, E, C), as the evaluation `people`. Raises NoVersion
-    where nobody has ranked, RequestError for rankings that cannot stand in one table.
+    """The figures of all rankings and comparisons by people (M, E, C), as the evaluation `people`: rankings of other
+    models are another study. Raises NoVersion where nobody has ranked, RequestError for what is no ranking.
     """
     store = Store(Home(home).data)
     if not store.current("rankings"):
         raise NoVersion("nobody has ranked anything yet", hint="gongqing review export rank, or compare")
     rankings = store.read("rankings").collect()
     rows: list[dict[str, Any]] = []
-    for one in rank_models(rankings, seed=seed).iter_rows(named=True):
-        about = {"suite": PEOPLE, "model": one["model"], "judge": "", "mode": "", "subset": "all"}
-        for metric in ("win1", "win2", "mean_rank"):
-            figures = {"value": one[metric], "low": one[f"{metric}_low"], "high": one[f"{metric}_high"]}
-            rows.append(about | {"metric": metric, "n": one["n_rankings"]} | figures)
+    studies = rankings.with_columns(study=pl.col("models").list.sort().list.join(", ")).partition_by(
+        "study", as_dict=True, maintain_order=True
+    )
+    ranked = [study for study, of in studies.items() if not of.filter(kind="rank").is_empty()]
+    for study in ranked:
+        mode = f"among {study[0]}" if len(ranked) > 1 else ""
+        for one in rank_models(studies[study], seed=seed).iter_rows(named=True):
+            about = {"suite": PEOPLE, "model": one["model"], "judge": "", "mode": mode, "subset": "all"}
+            for metric in ("win1", "win2", "mean_rank"):
+                figures = {"value": one[metric], "low": one[f"{metric}_low"], "high": one[f"{metric}_high"]}
+                rows.append(about | {"metric": metric, "n": one["n_rankings"]} | figures)
     for one in compare_models(rankings, seed=seed).iter_rows(named=True):
         about = {
             "suite": PEOPLE,
@@ -274,6 +280,11 @@ class _Measured(NamedTuple):
     unanswered: Mapping[str, int] = {}
 
 
+def _budget_of(name: str, options: EvaluationOptions) -> str:
+    """The name of a budget: two commands of other suites may be at work under one name."""
+    return f"evaluation {name}: {', '.join(options.suites)}"
+
+
 def _benchmark(options: EvaluationOptions) -> Benchmark:
     return "sage" if options.suites[0] == "sage" else "esc_eval"
 
@@ -340,7 +351,8 @@ def _measure(
         if material.prompts is not None:
             with _timed(seconds, "answers"):
                 answers, unanswered = _answers(client, target, material.prompts)
-            answers = pl.concat([answers, baseline_rows(material.prompts, options.seed)])
+            answered = material.prompts.filter(pl.col("row_id").is_in(answers["row_id"].implode()))
+            answers = pl.concat([answers, baseline_rows(answered, options.seed)])
         if answers is not None and "automatic" in options.suites:
             with _timed(seconds, "automatic"):
                 rows += _automatic_rows(answers, options)
@@ -384,7 +396,7 @@ def _run_benchmark(home: Path, target: Target, options: EvaluationOptions, name:
             setting=options.setting,
             form="cer" if options.prompts == "grpo_cer" else "plain",
             budget=options.budget,
-            budget_of=f"evaluation {name}",
+            budget_of=_budget_of(name, options),
         )
         return _Measured(benchmark_rows(log, benchmark, target.name, roles, setting, seed=options.seed), seconds)
 

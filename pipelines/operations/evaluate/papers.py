@@ -24,7 +24,8 @@ def _rows(names: Sequence[Figure], table: Mapping[str, Sequence[float]], most: f
     }
 
 
-# E Table 2. Which METEOR and which Distinct-1 E means it does not say: ours are set beside it as the nearest.
+# E Table 2, and what Tables 3 and 4 add to it. Which METEOR and which Distinct-1 E means it does not say: ours are set
+# beside it as the nearest.
 E_AUTOMATIC = _rows(_AUTOMATIC, {
     "E, Empathy-QA: Empathy-R1": (0.314, 0.375, 0.045, 0.314, 0.262),
     "E, Empathy-QA: Qwen3-8B-NT": (0.253, 0.318, 0.117, 0.298, 0.246),
@@ -32,6 +33,9 @@ E_AUTOMATIC = _rows(_AUTOMATIC, {
     "E, Empathy-QA: CBT-LLM": (0.251, 0.449, 0.013, 0.270, 0.246),
     "E, Empathy-QA: EmoLLM": (0.004, 0.785, 0.003, 0.118, 0.228),
     "E, Empathy-QA: Deepseek-R1": (0.232, 0.457, 0.126, 0.249, 0.266),
+    "E, Empathy-QA: SFT only": (0.249, 0.307, 0.092, 0.278, 0.232),
+    "E, Empathy-QA: GRPO only": (0.292, 0.354, 0.066, 0.309, 0.255),
+    "E, Empathy-QA: without CoE": (0.296, 0.345, 0.054, 0.309, 0.251),
     "E, PsyQA: Empathy-R1": (0.261, 0.389, 0.046, 0.275, 0.243),
     "E, PsyQA: Qwen3-8B-NT": (0.161, 0.307, 0.084, 0.250, 0.201),
     "E, PsyQA: Qwen3-8B-T": (0.161, 0.307, 0.084, 0.249, 0.200),

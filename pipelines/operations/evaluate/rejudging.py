@@ -34,10 +34,11 @@ def rejudge(
     step: int | None = None,
     progress: Progress | None = None,
 ) -> Version:
-    """Asks judges about answers that are there already, and pays for no answer again: those of an evaluation, or the
-    rollouts of a run of training (those of its last step, or of `step`). Judges that were asked before are so again,
-    out of the ledger: figures of all judges are of all of them. With the suite `esc_eval` two judges are asked about
-    the dialogues of its last log; the figures of other pairs stay.
+    """Asks judges about answers that are there already, and pays for no answer again: those of an evaluation; or, where
+    a step is named or there is none of that name, the rollouts of a run of training (those of its last step, or of
+    `step`), which are the evaluation `RUN-stepN`. Judges that were asked before are so again, out of the ledger:
+    figures of all judges are of all of them. With the suite `esc_eval` two judges are asked about the dialogues of its
+    last log; the figures of other pairs stay.
 
     Raises UnknownName where there is neither, NoVersion where there is no such log, and as `evaluate`.
     """
@@ -46,13 +47,14 @@ def rejudge(
     if options.suites != ("judge",):
         raise RequestError("nobody judges that suite again", where=", ".join(options.suites), hint="judge, or esc_eval")
     store = Store(Home(home).data)
-    known = name in store.partitions(FIGURES)
-    notes = last_note(store, name) if known else {}
-    before = notes.get("judge", {}).get("judges", [])
-    options = replace(options, judges=tuple(dict.fromkeys((*before, *options.judges))))
-    require_options(settings.llm, options)
     with no_erasure(home):
         answers, note = stored_answers(store, name, step)
+        if "step" in note:
+            name = f"{name}-step{note['step']}"
+        known = last_note(store, name) if name in store.partitions(FIGURES) else {}
+        before = known.get("judge", {}).get("judges", [])
+        options = replace(options, judges=tuple(dict.fromkeys((*before, *options.judges))))
+        require_options(settings.llm, options)
         target = str(note["target"])
         alias = target if target in profiles(settings.llm.profiles) else None  # whose model may judge itself
         own = Target(target, settings.llm, alias)
@@ -61,7 +63,7 @@ def rejudge(
             settings.llm,
             options.provider,
             budget=options.budget,
-            budget_of=f"evaluation {name}",
+            budget_of=f"evaluation {name}, again",
             progress=progress,
         ) as client:
             rows = judge_rows(client, own, answers, options)
@@ -88,18 +90,20 @@ def _rejudge_dialogues(home: Path, settings: Settings, name: str, options: Evalu
         judged = run_benchmark(
             *("esc_eval", home, settings.llm, options.provider, played["tested"], roles, log, logs),
             budget=options.budget,
-            budget_of=f"evaluation {name}",
+            budget_of=f"evaluation {name}, again",
         )
         [model], [setting] = set(before["model"]), set(before["mode"])
         rows = benchmark_rows(judged, "esc_eval", model, roles, setting, seed=options.seed)
         others = before.filter(pl.col("judge") != rows[0]["judge"]).to_dicts()
-        note = last_note(store, name)[note_key("esc_eval", setting)] | {"judges": list(options.judges)}
+        note = last_note(store, name)[note_key("esc_eval", setting)]
+        note = note | {"judges": list(dict.fromkeys((*note["judges"], *options.judges)))}
         return keep(home, name, None, [*rows, *others], note)
 
 
 def stored_answers(store: Store, name: str, step: int | None = None) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Rows of `model_answers`, and how they were made: those of an evaluation; or, where a step is named or nothing of
-    it was evaluated yet, those of a run's rollouts. Raises UnknownName, and RequestError for a step of no run.
+    """Rows of `model_answers`, and how they were made: those of an evaluation; or, where a step is named or there is no
+    evaluation of that name, those of a run's rollouts, with the `step`. Raises UnknownName, and RequestError for a step
+    of no run.
     """
     is_run = name in store.partitions("rollouts")
     if name in store.partitions(ANSWERS) and (step is None or not is_run):
@@ -107,6 +111,7 @@ def stored_answers(store: Store, name: str, step: int | None = None) -> tuple[pl
             raise RequestError("an evaluation has no steps", where=name, hint="leave out --step")
         notes = last_note(store, name)
         note = notes.get("judge") or notes.get("automatic") or {"target": name}
+        note = {key: value for key, value in note.items() if key != "step"}  # it is in the name already
         return store.read(ANSWERS, partition=name).collect(), note
     if not is_run:
         known = [*store.partitions(ANSWERS), *store.partitions("rollouts")]

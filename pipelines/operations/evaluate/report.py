@@ -108,8 +108,9 @@ SUITES: dict[str, Suite] = {
         "Data of a release",
         {},
         (
-            "Near: Jaccard of 5-grams. copies_a_reference: what a model wrote shares 20 characters in a row with a "
-            "human answer; of a chain what stands before its answer, which is the human one.",
+            "Near: Jaccard of 5-grams, of held-out inputs to what trains in any set. copies_a_reference: what a model "
+            "wrote shares 20 characters in a row with a human answer, repeats_a_reference: so great a share of its "
+            "5-grams; of a chain what stands before its answer, which is the human one.",
             "personal_data is what the wide finder reports: an upper bound, for it reports rather too much.",
         ),
         down=True,
@@ -200,15 +201,22 @@ def _table(suite: Suite, rows: pl.DataFrame, setting: str | None, printed: Seque
             name = f"{name} ({row['evaluation']})"
         lines.setdefault((name, row["judge"]), {})[row["metric"], row["mode"], row["subset"]] = row
     judged = any(judge for _, judge in lines)
+    counted = not suite.down and printed is None
     heads = [_head(metric, "" if mode == setting else mode, subset) for metric, mode, subset in figures]
     cells = [
-        [name, *([judge] if judged else []), *(_cell(found.get(figure)) for figure in figures)]
+        [
+            name,
+            *([judge] if judged else []),
+            *([f"{max(row['n'] for row in found.values()):,}"] if counted else []),
+            *(_cell(found.get(figure)) for figure in figures),
+        ]
         for (name, judge), found in lines.items()
     ]
     for name, known in suite.papers.items():
         values = [known.get(figure) for figure in figures]
         if any(one is not None for one in values):
-            cells.append([name, *([""] if judged else []), *("" if one is None else _number(one) for one in values)])
+            beside = [""] * (judged + counted)
+            cells.append([name, *beside, *("" if one is None else _number(one) for one in values)])
     pictures = []
     for figure, head in zip(figures, heads, strict=True):
         points = [
@@ -222,7 +230,7 @@ def _table(suite: Suite, rows: pl.DataFrame, setting: str | None, printed: Seque
             pictures.append((head, base64.b64encode(picture).decode()))
     setting = setting if printed is None else f"{setting}, beside the paper"
     title = suite.title if setting is None else f"{suite.title}, {setting}"
-    columns = ["model", *(["judge"] if judged else []), *heads]
+    columns = ["model", *(["judge"] if judged else []), *(["n"] if counted else []), *heads]
     if suite.down:
         [columns, *cells] = [list(line) for line in zip(columns, *cells, strict=True)]
         columns[0] = "figure"
@@ -253,8 +261,9 @@ def _draw(axes: "Axes", title: str, points: Sequence[tuple[str, Row]]) -> None:
         [max(0.0, sign * (row["value"] - row[end])) for _, row in points] for sign, end in ((1, "low"), (-1, "high"))
     ]
     axes.errorbar(values, range(len(points)), xerr=bars, fmt="o", markersize=4, capsize=2)
-    axes.set(title=title, ylim=(len(points) - 0.5, -0.5))
-    axes.set_yticks(range(len(points)), [name for name, _ in points])
+    axes.set_title(title, parse_math=False)
+    axes.set_ylim(len(points) - 0.5, -0.5)
+    axes.set_yticks(range(len(points)), [name for name, _ in points], parse_math=False)
 
 
 def _cell(row: Row | None) -> str:

@@ -105,6 +105,12 @@ def test_a_reply_of_another_form_is_asked_for_once_more_and_then_that_seeker_has
     assert figures(benchmark_rows(log, "sage", "tested", ROLES, "published"))["unscored", "all"] == pytest.approx(1 / 6)
 
 
+def test_where_most_seekers_have_no_score_there_is_no_mean(home: Path, host: JudgeHost):
+    host.reply = lambda payload: "心情好一点。" if feels(payload) and "林晓" not in str(payload) else played(payload)
+    with pytest.raises(GongqingError, match="5 of 6 seekers have no score"):
+        run(home, "sage")
+
+
 def test_a_budget_that_is_used_up_ends_it_and_the_next_one_goes_on(home: Path, host: JudgeHost):
     with pytest.raises(GongqingError):
         run(home, "sage", budget=Decimal("0.05"))

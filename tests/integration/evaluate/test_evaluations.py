@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,18 @@ import polars as pl
 import pytest
 from judge_host import JudgeHost, verdict
 from judge_process import profiles
+from table_rows import frame, row_of
 from typer.testing import CliRunner
 
 from pipelines.cli import app
 from pipelines.errors import GongqingError, NoVersion, RequestError, UnknownName, UnreadableFile
-from pipelines.operations.evaluate.evaluating import EvaluationOptions, evaluate, evaluate_data, evaluate_people
+from pipelines.operations.evaluate.evaluating import SUITES, EvaluationOptions, evaluate, evaluate_data, evaluate_people
+from pipelines.operations.evaluate.kept import keep
 from pipelines.operations.evaluate.rejudging import rejudge
 from pipelines.operations.evaluate.report import write_report
 from pipelines.settings import load
 from pipelines.store import Store
+from schemas.reviews import Rankings
 
 ANSWER = "听起来这件事压在你心里很久了，先缓一缓，愿意的话我们可以慢慢说。"
 COE = (
@@ -221,6 +225,61 @@ def test_figures_of_answers_that_are_replaced_go_with_them(home: Path):
     assert {suite for suite, *_ in figures(home, "tested")} == {"automatic", "judge", "bias"}, "of the same answers"
     evaluate(home, load(home), "tested", options(prompts="grpo_cer"))
     assert {suite for suite, *_ in figures(home, "tested")} == {"automatic"}
+
+
+def test_after_a_kill_between_answers_and_figures_those_of_other_answers_go_as_well(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    evaluate(home, load(home), "tested", options(suites=("judge",), judges=("judge",)))
+    with monkeypatch.context() as patched:
+        patched.setattr("pipelines.operations.evaluate.kept._write", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            evaluate(home, load(home), "tested", options(prompts="grpo_cer"))
+    evaluate(home, load(home), "tested", options(prompts="grpo_cer"))
+    assert {suite for suite, *_ in figures(home, "tested")} == {"automatic"}
+
+
+def test_evaluations_of_one_name_at_once_lose_no_figure(tmp_path: Path):
+    def kept(number: int) -> None:
+        row = {"model": "m", "judge": "", "metric": f"f{number}", "mode": "", "subset": "all", "n": 1, "value": 1.0}
+        keep(tmp_path, "one", None, [row | {"suite": SUITES[number], "low": None, "high": None}], {})
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(kept, range(3)))
+    assert {suite for suite, *_ in figures(tmp_path, "one")} == set(SUITES[:3])
+
+
+def test_baselines_stand_on_the_questions_that_were_answered_and_n_says_how_many(home: Path, tmp_path: Path):
+    prompts = pl.read_parquet(home / "releases" / "v1" / "grpo_coe" / "*.parquet").filter(split="test")
+    file = tmp_path / "answers.jsonl"
+    model = "$\\frac$ 心语"
+    line = {"row_id": prompts["row_id"][0], "output": ANSWER, "model": model}
+    file.write_text(json.dumps(line), encoding="utf-8")
+    evaluate(home, load(home), str(file), options(size=None))
+    kept = figures(home, "answers")
+    assert {row["n"] for key, row in kept.items() if key[3] == "distinct_1" and key[4] == "answer"} == {1}
+    page = write_report(home, ["answers"], tmp_path)[0].read_text(encoding="utf-8")
+    assert "| model | n | " in page
+
+
+def test_rankings_of_other_models_are_another_study(home: Path):
+    ranked = [("q1", "a", "b"), ("q2", "a", "b"), ("q3", "a", "c")]
+    rows = [
+        row_of(
+            Rankings,
+            role="annotator",
+            annotator="u_00000000000000ff",
+            task_id=f"t{item}",
+            item_id=item,
+            kind="rank",
+            models=list(models),
+            places=[1, 2],
+        )
+        for item, *models in ranked
+    ]
+    Store(home / "data").write("rankings", frame(Rankings, *rows))
+    evaluate_people(home)
+    assert {key[4] for key in figures(home, "people")} == {"among a, b", "among a, c"}
 
 
 def test_no_model_is_called_as_a_baseline_and_nobody_judges_what_has_no_judge(home: Path, tmp_path: Path):

@@ -11,6 +11,7 @@ from pipelines.core.estimates import (
     Estimate,
     auc,
     bootstrap,
+    bounded_share,
     estimate_mean,
     estimate_share,
     ratios,
@@ -115,3 +116,16 @@ def test_a_share_of_few_or_of_nearly_all_is_wilsons_by_item():
     some = np.array([0.0, 1.0] * 10)
     assert estimate_share(some, items) == estimate_mean(some, items)
     assert estimate_share(np.empty(0), []) == Estimate(None, None, None)
+
+
+@pytest.mark.parametrize(("n_items", "rare"), [(20, 0.05), (50, 0.026), (60, 0.06), (30, 0.9)])
+def test_of_rare_shares_the_interval_holds_the_truth_at_least_as_often_as_it_says(n_items: int, rare: float):
+    """Of five ratings an item, more or less alike: a bootstrap alone held the first of these in 64 of 100 studies."""
+    rng, studies, held = np.random.default_rng(5), 200, 0
+    for seed in range(studies):
+        hits = rng.binomial(5, rng.beta(rare * 4, (1 - rare) * 4, size=n_items)).astype(float)
+        counts = np.full(n_items, 5.0)
+        [drawn] = bootstrap(ratios(hits[:, None], counts[:, None]), n_items, draws=200, seed=seed)
+        share = bounded_share(drawn, hits, counts)
+        held += share.low <= rare <= share.high
+    assert held / studies >= 0.93

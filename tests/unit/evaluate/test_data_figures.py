@@ -88,6 +88,17 @@ def test_what_is_held_out_and_near_to_train_is_counted_among_what_is_held_out():
     assert value(rows, "grpo_coe", "near_duplicate_outputs", "jaccard 0.5") == 0
 
 
+def test_what_trains_in_another_set_counts_as_well():
+    post = "最近总是睡不着，躺下就想起白天说错的那句话，越想越后悔，第二天又没有精神。"
+    chat = chats([("a", "慢慢来。")]).with_columns(
+        messages=pl.Series([[{"content": "系统"}, {"content": post}, {"content": "慢慢来。"}]])
+    )
+    held_out = prompts([{"id": "b", "post": post, "answer": "先歇一歇吧。", "split": "test"}])
+    rows = evaluate_sets({"grpo_coe": held_out, "sft_coe": chat})
+    assert value(rows, "grpo_coe", "held_out_inputs_near_train", "jaccard 0.8") == 1
+    assert value(rows, "sft_coe", "held_out_inputs_near_train", "jaccard 0.8") is None, "nothing of it is held out"
+
+
 def test_a_chain_that_repeats_the_human_answer_before_it_is_a_copy_and_the_answer_itself_is_none():
     own = "<empathy_think><L1>他累。</L1></empathy_think>"
     copied = f"<empathy_think><L1>{HUMAN}</L1></empathy_think>"
@@ -96,6 +107,11 @@ def test_a_chain_that_repeats_the_human_answer_before_it_is_a_copy_and_the_answe
         "sft_coe": chats([("a", f"{own}<answer>{HUMAN}</answer>"), ("b", f"{copied}<answer>{HUMAN}</answer>")]),
     }
     assert value(evaluate_sets(sets), "sft_coe", "copies_a_reference") == 0.5
+    changed = HUMAN.replace("一个人撑着", "独自撑着").replace("，", " ").replace("。", "！")
+    near = f"<empathy_think><L1>{changed}</L1></empathy_think><answer>{HUMAN}</answer>"
+    rows = evaluate_sets(sets | {"sft_coe": chats([("a", near), ("b", near)])})
+    assert value(rows, "sft_coe", "copies_a_reference") == 0
+    assert value(rows, "sft_coe", "repeats_a_reference", "of its 5-grams 0.5") == 1
 
 
 def test_what_a_machine_writes_and_what_is_personal_is_counted_in_a_thousand():

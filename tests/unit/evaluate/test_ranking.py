@@ -234,6 +234,17 @@ def test_a_model_that_is_ranked_twice_is_refused():
         rank_models(twice)
 
 
+def test_who_wins_always_or_never_is_not_certain_to():
+    six = [(f"q{n}", {"a": 1, "b": 2}) for n in range(6)]
+    table = rank_models(rows("rank", six)).to_dicts()
+    assert [(row["model"], row["win1"]) for row in table] == [("a", 1), ("b", 0)]
+    assert table[0]["win1_low"] < 0.7
+    assert table[1]["win1_high"] > 0.3
+    [pair] = compare_models(rows("compare", six)).to_dicts()
+    assert (pair["win_rate"], pair["win_rate_high"]) == (1, 1)
+    assert pair["win_rate_low"] < 0.7
+
+
 def test_what_is_no_number_cannot_stand_in_a_table():
     table = [Standing("a", float("nan"), 1.0, 1.0), Standing("b", 0.0, 1.0, 2.0)]
     assert contradictions(table) == ["a: a figure is no number"]
