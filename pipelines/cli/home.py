@@ -68,7 +68,7 @@ def alerts(
     test: Annotated[bool, typer.Option("--test", help="Send one message, to see whether it comes.")] = False,
 ) -> None:
     """Tell whom GONGQING_RECEIVERS names of what failed and what stands, where no web UI runs (docs/alerts.md)."""
-    from pipelines.operations.alerts.telling import RECEIVERS, receivers, send
+    from pipelines.operations.alerts.sending import RECEIVERS, receivers, send
 
     if not receivers():
         hint = "addresses of apprise, a space between two: feishu://…, mailtos://… (docs/alerts.md)"

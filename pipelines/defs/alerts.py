@@ -15,7 +15,7 @@ from pipelines.defs.allowance import allowed_today, cap
 from pipelines.defs.running import close_killed
 from pipelines.errors import GongqingError
 from pipelines.operations.alerts.causes import NEARLY, Cause, digest, standing_causes
-from pipelines.operations.alerts.telling import RECEIVERS, Teller, receivers, send
+from pipelines.operations.alerts.sending import RECEIVERS, Sender, receivers, send
 from pipelines.settings import Llm, home, load
 
 # A run may be written down a little later than it says: so far behind the last look runs are looked at again.
@@ -34,34 +34,34 @@ def look(folder: Path, instance: dg.DagsterInstance, now: dt.datetime | None = N
     settings, addresses, refused = load(folder), receivers(), set[str]()
     close_killed(folder, instance)
     with Home(folder).lock("alerts"):
-        teller = Teller(
+        sender = Sender(
             folder,
             now,
             dt.timedelta(minutes=settings.alerts.window),
             lambda title, text: refused.update(send(addresses, title, text)),
         )
-        for record in _ended_runs(instance, teller):
+        for record in _ended_runs(instance, sender):
             for cause in _of_run(instance, record.dagster_run):
-                teller.event(cause)
-            teller.state.runs = [*teller.state.runs, record.dagster_run.run_id][-_AT_ONCE * 5 :]
-            teller.state.cursor = max(teller.state.cursor, record.update_timestamp)
-            teller.save()
-        teller.flush()
-        teller.stand([*standing_causes(folder, settings, now), *_allowance(folder, settings.llm)])
-        teller.daily(settings.alerts.digest_hour, lambda: digest(folder, settings, now))
+                sender.event(cause)
+            sender.state.runs = [*sender.state.runs, record.dagster_run.run_id][-_AT_ONCE * 5 :]
+            sender.state.cursor = max(sender.state.cursor, record.update_timestamp)
+            sender.save()
+        sender.flush()
+        sender.stand([*standing_causes(folder, settings, now), *_allowance(folder, settings.llm)])
+        sender.daily(settings.alerts.digest_hour, lambda: digest(folder, settings, now))
     if refused:
         kinds = ", ".join(sorted(refused))
         raise GongqingError(f"a receiver did not take a message ({kinds}); the others did", hint=f"look at {RECEIVERS}")
-    return teller.sent
+    return sender.sent
 
 
-def _ended_runs(instance: dg.DagsterInstance, teller: Teller) -> Iterator[dg.RunRecord]:
+def _ended_runs(instance: dg.DagsterInstance, sender: Sender) -> Iterator[dg.RunRecord]:
     """Runs that have ended since the last look, the earliest first."""
-    since = dg.RunsFilter(statuses=_ENDED, updated_after=teller.state.cursor - _OVERLAP)
+    since = dg.RunsFilter(statuses=_ENDED, updated_after=sender.state.cursor - _OVERLAP)
     records = instance.get_run_records(since, order_by="update_timestamp", ascending=True)
-    known = set(teller.state.runs)
+    known = set(sender.state.runs)
     new = [record for record in records if record.dagster_run.run_id not in known]
-    yield from [record for record in new if record.update_timestamp >= teller.state.begun][:_AT_ONCE]
+    yield from [record for record in new if record.update_timestamp >= sender.state.begun][:_AT_ONCE]
 
 
 def _of_run(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterator[Cause]:
@@ -88,8 +88,8 @@ def _allowance(folder: Path, llm: Llm) -> Iterator[Cause]:
     most, allowed = cap(llm), allowed_today(folder)
     if most and float(allowed) >= NEARLY * float(most):
         hint = "daily_budget under [llm] in gongqing.toml"
-        told = f"{allowed.normalize():f} of {most.normalize():f}"
-        yield Cause("allowance", f"runs in Dagster may have spent {told} that a day allows", hint)
+        share = f"{allowed.normalize():f} of {most.normalize():f}"
+        yield Cause("allowance", f"runs in Dagster may have spent {share} that a day allows", hint)
 
 
 @dg.sensor(

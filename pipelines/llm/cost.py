@@ -89,7 +89,7 @@ def bound(payload: Mapping[str, Any], image_tokens: int | None = None) -> Usage:
     as many out as it allows; and `image_tokens` for each picture.
 
     Raises UnknownPrice for a payload that does not say how long its reply may be, or holds more than text, or a picture
-    where nobody has said how much one may take.
+    where no limit of one is known.
     """
     messages = payload.get("messages", ())
     prompt = AROUND_A_REQUEST + sum(AROUND_A_MESSAGE + _text_bytes(message, image_tokens) for message in messages)

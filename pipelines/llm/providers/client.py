@@ -184,7 +184,7 @@ class OpenAIClient(ProfileClient):
         return {} if ledger is None else {key: one.body for key, one in ledger.recorded(keys).items()}
 
     def _send(self, stage: str, requests: list[PendingRequest[Any]], tally: Tally) -> BudgetSpent | None:
-        """Ends the requests by asking. Everything that can be known to be wrong is said before anything leaves. Gives
+        """Ends the requests by asking. Everything that can be known to be wrong is refused before anything leaves. Gives
         what ended the asking before the last of them.
         """
         aliases = list(dict.fromkeys(pending.profile.alias for pending in requests))
@@ -204,7 +204,7 @@ class OpenAIClient(ProfileClient):
     async def _send_all(
         self, stage: str, requests: list[PendingRequest[Any]], aliases: list[str], budget: int | None, tally: Tally
     ) -> None:
-        for alias in aliases:  # all of them first: a key that is missing is said before the other model is asked
+        for alias in aliases:  # all of them first: a missing key is an error before the other model is asked
             self._endpoint(alias)
         counts = InvalidReplies(stage, self._llm.failures, in_time=True)
         sender = Sender(stage, self._endpoints, self._ledger, budget, self._llm.attempts, tally, counts)

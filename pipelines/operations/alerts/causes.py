@@ -68,8 +68,8 @@ def digest(home: Path, settings: Settings, now: dt.datetime) -> str:
     store = Store(Home(home).data)
     lines = []
     for title, tables in (("came", _POSTS), ("kept", _KEPT)):
-        told = [_change(store, table, since) for table in tables]
-        lines.append(f"{title}: {'; '.join(filter(None, told)) or 'nothing'}")
+        changes = [_change(store, table, since) for table in tables]
+        lines.append(f"{title}: {'; '.join(filter(None, changes)) or 'nothing'}")
     cost: dict[str, Decimal] = {}
     if Home(home).ledger.exists():
         with Ledger(Home(home).ledger) as ledger:
@@ -101,9 +101,9 @@ def _spent_budgets(home: Path) -> Iterator[Cause]:
         for one in ledger.budgets():
             taken = one.spent + one.held
             if one.cap and taken >= NEARLY * one.cap:
-                told = f"{amount(taken)} of {amount(one.cap)} {one.currency}"
+                share = f"{amount(taken)} of {amount(one.cap)} {one.currency}"
                 hint = "gongqing ledger shows by what; with a greater budget the same command goes on"
-                yield Cause(f"budget {one.of}", f"the budget {one.of} is nearly spent: {told}", hint)
+                yield Cause(f"budget {one.of}", f"the budget {one.of} is nearly spent: {share}", hint)
 
 
 def _stale_tables(home: Path, settings: Settings) -> Iterator[Cause]:
@@ -127,9 +127,10 @@ def _silent_judges(home: Path, settings: Settings, now: dt.datetime) -> Iterator
 
 
 def _last_verdicts(path: Path) -> list[float]:
+    start = max(0, path.stat().st_size - (1 << 20))
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - (1 << 20)))
-        lines = file.read().split(b"\n")[1:-1]  # whole ones: the first may be cut, the last is being written
+        file.seek(start)
+        lines = file.read().split(b"\n")[bool(start) : -1]  # the first may be cut, the last is being written
     terms = [json.loads(line)["terms"] for line in lines[-_VERDICTS:]]
     return [one["judge_ok"] for one in terms if "judge_ok" in one]
 

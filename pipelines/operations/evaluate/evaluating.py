@@ -108,7 +108,7 @@ def evaluate(
     if name == PEOPLE or name.startswith(DATA):
         raise RequestError("that name is kept for other figures", where=name, hint="--name, another")
     with no_erasure(home):
-        material = _gather(home, kind, options)  # before a model is served: what lacks is said at once
+        material = _gather(home, kind, options)  # before a model is served: what is missing is refused at once
         with open_target(home, settings.llm, target) as opened:
             if options.suites[0] in ROLES:
                 made = _run_benchmark(home, opened, options, name)

@@ -13,7 +13,7 @@ import pytest
 from crawl_home import Home as CrawlHome
 from crawl_home import end_of, item
 from dagster_fixtures import instance
-from told import Receiver
+from message_receiver import Receiver
 from typer.testing import CliRunner
 
 from pipelines.cli import app
@@ -120,7 +120,7 @@ def test_of_a_home_is_told_what_stands_until_it_is_mended(
     look(home, instance, now)
     assert titles(receiver) == [
         f"the crawl of {stopped.source} ended early: blocked (403), after 7 pages and 1 posts",
-        "mine: 50% of the last outputs have no verdict",
+        "mine: 40% of the last outputs have no verdict",
         "0.0 GB are left on the disk of the home",
         "runs in Dagster may have spent 8 of 10 that a day allows",
     ]

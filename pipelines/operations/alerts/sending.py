@@ -26,7 +26,7 @@ class Known(BaseModel):
     """What is known of a cause: since when, when it was told, and how often it came since and was not."""
 
     since: dt.datetime
-    told: dt.datetime | None = None
+    sent: dt.datetime | None = None
     more: int = 0
 
 
@@ -78,7 +78,7 @@ def send(addresses: Iterable[str], title: str, text: str) -> list[str]:
     return refused
 
 
-class Teller:
+class Sender:
     """What was told, kept in the home behind every message: who is killed in between tells one message twice at most.
 
     Hold the lock `alerts` of the home as long as there is one.
@@ -140,11 +140,11 @@ class Teller:
 
     def _within(self, known: Known, window: dt.timedelta) -> bool:
         """Whether it was told in the window; of a clock that was put back nothing is known."""
-        return known.told is not None and dt.timedelta() <= self._now - known.told < window
+        return known.sent is not None and dt.timedelta() <= self._now - known.sent < window
 
     def _tell(self, cause: Cause, known: Known) -> None:
-        again = f"\nand {known.more:,} times more since {known.told:%Y-%m-%d %H:%M} UTC" if known.more else ""
+        again = f"\nand {known.more:,} times more since {known.sent:%Y-%m-%d %H:%M} UTC" if known.more else ""
         self._send(cause.title, f"{cause.details}{again}".strip())
         self.sent += 1
-        known.told, known.more = self._now, 0
+        known.sent, known.more = self._now, 0
         self.save()

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from told import Receiver
+from message_receiver import Receiver
 
 from pipelines.core.home import Home
 from pipelines.errors import RequestError
 from pipelines.operations.alerts.causes import Cause
-from pipelines.operations.alerts.telling import Refused, Teller, receivers, send
+from pipelines.operations.alerts.sending import Refused, Sender, receivers, send
 
 NOON = dt.datetime(2026, 11, 2, 4, tzinfo=dt.UTC)  # noon in Shanghai
 WINDOW = dt.timedelta(minutes=30)
@@ -55,12 +55,12 @@ def test_every_time_that_a_cause_came_is_told_or_counted_whatever_is_refused(tmp
     def look(key: str | None) -> None:
         before = len(box.messages)
         with suppress(Refused):
-            teller = Teller(home, now, WINDOW, box)  # another process each time
+            sender = Sender(home, now, WINDOW, box)  # another process each time
             if key is not None:
-                teller.event(Cause(key, key, "it came"))
-                teller.save()
+                sender.event(Cause(key, key, "it came"))
+                sender.save()
                 came[key] += 1  # of one that nobody took the next look says it again
-            teller.flush()
+            sender.flush()
         for title, _ in box.messages[before:]:
             told_at.setdefault(title, []).append(now)
 
@@ -84,7 +84,7 @@ def test_what_stands_is_told_when_it_has_stood_long_enough_once_a_day_and_anew_a
     told = []
     for hours in range(0, 97, 12):
         causes = [stale, full] if hours != 72 else [full]
-        Teller(tmp_path, NOON + dt.timedelta(hours=hours), WINDOW, box).stand(causes)
+        Sender(tmp_path, NOON + dt.timedelta(hours=hours), WINDOW, box).stand(causes)
         told.append([title for title, _ in box.messages])
         box.messages.clear()
     day = [["the disk is full"], []]
@@ -97,11 +97,11 @@ def test_what_stands_is_told_when_it_has_stood_long_enough_once_a_day_and_anew_a
 def test_the_days_news_come_once_a_day_from_an_hour_on_and_a_clock_that_goes_back_silences_nothing(tmp_path: Path):
     box = Box()
     for hours in (-8, -2, 0, 5, 22, 23, 24):  # Shanghai is at noon
-        Teller(tmp_path, NOON + dt.timedelta(hours=hours), WINDOW, box).daily(9, lambda: "nothing came")
+        Sender(tmp_path, NOON + dt.timedelta(hours=hours), WINDOW, box).daily(9, lambda: "nothing came")
     assert box.messages == [("news of 2026-11-02", "nothing came"), ("news of 2026-11-03", "nothing came")]
-    Teller(tmp_path, NOON, WINDOW, box).daily(None, lambda: "never")
-    Teller(tmp_path, NOON, WINDOW, box).event(Cause("a", "a"))
-    Teller(tmp_path, NOON - dt.timedelta(hours=1), WINDOW, box).event(Cause("a", "a"))
+    Sender(tmp_path, NOON, WINDOW, box).daily(None, lambda: "never")
+    Sender(tmp_path, NOON, WINDOW, box).event(Cause("a", "a"))
+    Sender(tmp_path, NOON - dt.timedelta(hours=1), WINDOW, box).event(Cause("a", "a"))
     assert len(box.messages) == 4
 
 
@@ -127,4 +127,4 @@ def test_receivers_are_of_the_environment_and_a_state_that_cannot_be_read_is_nam
     assert receivers() == []
     Home(tmp_path).alerts.write_text("[]", encoding="utf-8")
     with pytest.raises(RequestError, match="what was told cannot be read"):
-        Teller(tmp_path, NOON, WINDOW, Box())
+        Sender(tmp_path, NOON, WINDOW, Box())
