@@ -184,7 +184,7 @@ class OpenAIClient(ProfileClient):
         return {} if ledger is None else {key: one.body for key, one in ledger.recorded(keys).items()}
 
     def _send(self, stage: str, requests: list[PendingRequest[Any]], tally: Tally) -> BudgetSpent | None:
-        """Ends the requests by asking. Everything that can be known to be wrong is refused before anything leaves. Gives
+        """Ends the requests by asking. What can be known to be wrong is refused before anything leaves. Gives
         what ended the asking before the last of them.
         """
         aliases = list(dict.fromkeys(pending.profile.alias for pending in requests))
