@@ -64,6 +64,22 @@ def test_nobody_at_risk_and_nobody_under_18_is_shown(page: str, released_home: P
     assert {row_id for row_id in never if row_id in page} == set()
 
 
+def test_what_is_to_be_taken_down_is_not_shown_either(page: str, released_home: Path, tmp_path: Path):
+    def owners(html: str) -> set[str]:
+        """Whose texts are shown: a title begins with the row, or of a dropped one ends with it."""
+        titles = re.findall(r'<div class="sample">\n<p class="quiet">([^<]+)</p>', html)
+        ids = [(title, re.findall(r"(?:replica|sample):\w+", title)) for title in titles]
+        return {found[0] if title.startswith(found[0]) else found[-1] for title, found in ids}
+
+    home = tmp_path / "home"
+    shutil.copytree(released_home, home)
+    shown = owners(page)
+    (home / "takedown.txt").write_text("\n".join(shown), encoding="utf-8")
+    left = owners(write_report(home).read_text(encoding="utf-8"))
+    assert min(len(shown), len(left)) > 10
+    assert not left & shown
+
+
 def test_what_somebody_wrote_is_text_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     hostile = '<script>alert(1)</script><img src="https://example.com/x.png">'
     post = json.loads((ROOT / "samples" / "posts.jsonl").read_text(encoding="utf-8").split("\n")[0])

@@ -23,6 +23,7 @@ from pipelines.operations.replaced import rows_by_id
 from pipelines.release.changes import changes, sections_of
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
+from pipelines.store.suppression import is_taken_down, taken_down
 from pipelines.text.minors import under_18
 from pipelines.text.risk import risk
 from schemas.ids import unit_interval
@@ -35,7 +36,8 @@ NOT_NEEDED = frozenset({
     *("not_train", "not_sampled", "no_human_answer", "no_answer", "topic_given", "not_labelled", "not_written"),
     NOT_ASKED_YET,
 })  # fmt: skip
-_NEVER_SHOWN = frozenset({"risk", "under_18", "under_14"})
+# Nor is an answer that went with its post: why that one went it does not say.
+_NEVER_SHOWN = frozenset({"risk", "under_18", "under_14", "post_dropped"})
 _FIRST = {"clean_posts": ("raw_posts", "imported_posts"), "clean_dialogues": ("imported_dialogues",)}
 _KEYS = ("post_id", "dialogue_id", "row_id")
 
@@ -78,7 +80,7 @@ class Section:
 
 
 def sections(home: Path, release: str | None = None) -> Iterator[Section]:
-    """All sections that have something to show; of a release, by default the current one, where there is one.
+    """All sections, some with nothing to show; of a release, by default the current one, where there is one.
 
     Raises UnknownName for another release, and what the store raises.
     """
@@ -144,7 +146,7 @@ def _cleaned(store: Store) -> Section:
     """Posts whose text cleaning changed, first one of each kind of personal data, with the change marked."""
     if not store.current("clean_posts"):
         return Section("cleaned", "")
-    posts = _fit(store.read("clean_posts").collect())
+    posts = _fit_posts(store)
     kinds = posts.select("post_id", kind=pl.col("pii").list.eval(pl.element().struct.field("kind"))).explode("kind")
     first = [_drawn(ids["post_id"].to_list())[0] for _, ids in sorted(kinds.drop_nulls().group_by("kind")) if len(ids)]
     chosen = list(dict.fromkeys([*first, *_drawn(posts["post_id"].to_list())[: 10 * SAMPLES]]))
@@ -163,6 +165,7 @@ def _cleaned(store: Store) -> Section:
 
 def _dropped(store: Store) -> Section:
     """A row of each reason, with its text."""
+    listed = taken_down(Path(store.storage.root).parent)
     samples: list[Sample] = []
     for table in ("clean_posts", "unique_posts", "clean_dialogues", "unique_dialogues", "coherent_dialogues"):
         if not store.current(table):
@@ -172,7 +175,8 @@ def _dropped(store: Store) -> Section:
             if reason in _NEVER_SHOWN:
                 continue
             rows = rows_to_show(store, table, 10, dropped=True, where=f"reason = '{reason}'", sample=True)
-            shown = rows.drop_nulls("text").filter(~_sensitive(pl.col("text")))
+            rows = rows.with_columns(owner=pl.col("row_id").str.extract("^([^/#]+)"))  # of an answer its post
+            shown = rows.drop_nulls("text").filter(~_sensitive(pl.col("text")), ~is_taken_down("owner", listed))
             for row in shown.head(1).iter_rows(named=True):
                 detail = f" ({row['detail']})" if row["detail"] else ""
                 title = f"{table}: {reason}{detail} · {row['row_id']}"
@@ -184,16 +188,14 @@ def _merged(store: Store) -> Section:
     """Near-duplicates beside the post that stayed, differences marked."""
     if not store.current("unique_posts"):
         return Section("merged", "")
-    clean = _fit(store.read("clean_posts").collect())
-    texts = dict(clean.select("post_id", "text").iter_rows())
-    stayed = dict(store.read("unique_posts").select("cluster_id", "post_id").collect().iter_rows())
-    dropped = store.read_dropped("unique_posts").filter(reason="near_duplicate").collect()
-    samples: list[Sample] = []
-    for row_id in _drawn(dropped["row_id"].to_list()):
-        [detail] = dropped.filter(row_id=row_id)["detail"][:1]
-        other = next((name for name in stayed if name and name in (detail or "")), None)
-        if row_id in texts and other in texts and len(samples) < SAMPLES:
-            samples.append(Sample(f"{row_id} → {detail}", [Text("", marked(texts[row_id], texts[other]))]))
+    texts = dict(_fit_posts(store).select("post_id", "text").iter_rows())
+    dropped = store.read_dropped("unique_posts").filter(reason="near_duplicate").select("row_id", "detail").collect()
+    details = dict(dropped.iter_rows())
+    others = {row_id: str(detail).rpartition(" ")[2] for row_id, detail in details.items()}  # "0.85 like ID"
+    samples = [
+        Sample(f"{row_id} → {details[row_id]}", [Text("", marked(texts[row_id], texts[others[row_id]]))])
+        for row_id in _drawn([one for one in details if one in texts and others[one] in texts])[:SAMPLES]
+    ]
     return Section(
         "merged", "gongqing show unique_posts --dropped --where \"reason = 'near_duplicate'\"", samples=samples
     )
@@ -256,25 +258,23 @@ def _walked(store: Store) -> Section:
     """Posts from the site to the training set: what was written, cleaned, reasoned, and what is learnt of it."""
     if not store.current("grpo_coe") or not store.current("clean_posts"):
         return Section("walked", "")
-    prompts = {row["row_id"]: row for row in store.read("grpo_coe").collect().iter_rows(named=True)}
-    clean = {row["post_id"]: row for row in _fit(store.read("clean_posts").collect()).iter_rows(named=True)}
-    chains: dict[str, str] = {}
+    clean = dict(_fit_posts(store).select("post_id", "text").iter_rows())
+    fit = [one for one in store.read("grpo_coe").select("row_id").collect()["row_id"] if one in clean]
+    chained = set[str]()
     if store.current("coe_chains"):
-        chains = {row["post_id"]: _chain(row) for row in store.read("coe_chains").collect().iter_rows(named=True)}
-    fit = [row_id for row_id in prompts if row_id in clean]
-    chosen = [*_drawn([one for one in fit if one in chains]), *_drawn([one for one in fit if one not in chains])]
-    raw = {
-        row["post_id"]: row
-        for name in _FIRST["clean_posts"]
-        for row in rows_by_id(store, name, "post_id", chosen[:SAMPLES])
-    }
+        chained = set(store.read("coe_chains").select("post_id").collect()["post_id"])
+    drawn = [*_drawn([one for one in fit if one in chained]), *_drawn([one for one in fit if one not in chained])]
+    chosen = drawn[:SAMPLES]
+    prompts = {row["row_id"]: row for row in rows_by_id(store, "grpo_coe", "row_id", chosen)}
+    chains = {row["post_id"]: _chain(row) for row in rows_by_id(store, "coe_chains", "post_id", chosen)}
+    raw = {row["post_id"]: row for name in _FIRST["clean_posts"] for row in rows_by_id(store, name, "post_id", chosen)}
     samples: list[Sample] = []
-    for post_id in chosen[:SAMPLES]:
+    for post_id in chosen:
         texts = []
         if post_id in raw:
             before = "\n".join(filter(None, (raw[post_id]["title"], raw[post_id]["description"])))
             texts.append(Text("raw", [("", _short(before))]))
-        texts.append(Text("clean_posts", [("", _short(clean[post_id]["text"]))]))
+        texts.append(Text("clean_posts", [("", _short(clean[post_id]))]))
         if post_id in chains:
             texts.append(Text("coe_chains", [("", _short(chains[post_id]))]))
         row = prompts[post_id]
@@ -305,9 +305,13 @@ def _around(pieces: list[tuple[str, str]], most: int = 60) -> Iterator[tuple[str
         yield "", f"{head} … {tail}"
 
 
-def _fit(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of cleaned posts that may be shown."""
-    return rows.filter(~pl.col("under_18"), pl.col("risk").list.len() == 0)
+def _fit_posts(store: Store) -> pl.DataFrame:
+    """Cleaned posts that may be shown, without their answers: nobody's at risk or under 18, and none on the takedown
+    list.
+    """
+    listed = taken_down(Path(store.storage.root).parent)
+    shown = ~pl.col("under_18") & (pl.col("risk").list.len() == 0) & ~is_taken_down("post_id", listed)
+    return store.read("clean_posts").filter(shown).select("post_id", "text", "pii").collect()
 
 
 def _sensitive(text: pl.Expr) -> pl.Expr:
