@@ -1,10 +1,11 @@
-"""How far people agree, by question and by person: the figures of `pipelines.core.agreement` over votes.
+"""How far people agree, by question and by person: the figures of `pipelines.core.agreement` over votes; how each of
+them answers items with a known answer, and how long they take.
 
-What counts is what people say independently: no label of an item with a known answer, none beside a model's
-suggestion, and none of an adjudicator, who is asked only where two differ.
+What counts for agreement is what people say independently: no label of an item with a known answer, none beside a
+model's suggestion, and none of an adjudicator, who is asked only where two differ.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -16,7 +17,11 @@ from pipelines.core.agreement import MEASURES, MISSING, against_others, estimate
 from pipelines.core.estimates import DRAWS, Estimate
 from pipelines.core.stage import stage
 from pipelines.errors import UnknownName
-from pipelines.review.consensus import STEPS
+from pipelines.review.answers import columns_of
+from pipelines.review.assigning import COUNTING
+from pipelines.review.consensus import KEY, STEPS
+from pipelines.review.contract import Kind
+from schemas.dropped import Row
 from schemas.ids import candidate_id
 from schemas.labels import PREFERENCES
 from schemas.reviews import Agreements
@@ -31,9 +36,8 @@ AGREEMENT = pl.Schema(
 )
 _DIGITS = 9  # the last ones depend on the processor
 _VERDICTS = ("accept", "mend", "reject")
-
-
 ALL = "all"  # in place of a pseudonym
+FAST = 2.0  # seconds: nobody reads a dialogue, three steps and two replies in less
 
 
 class Rating(NamedTuple):
@@ -195,3 +199,55 @@ def make_agreements(
         for measure in MEASURES
     ]
     return pl.DataFrame(lines, schema=Agreements.polars_schema()), Dropped.create_empty()
+
+
+def right_on_known(kind: Kind, labels: pl.DataFrame, known: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
+    """How often each person gives the known answer: all that is asked of the item is right, comments and edits aside.
+
+    Args:
+        kind: What was labelled; `labels`: rows of its table, of which those of gold and calibration items count.
+        known: The right answers, by item (`pipelines.review.answers.Known`).
+
+    Returns a row for each person with such labels, by pseudonym: `annotator`, `items`, and `right`, the share of them.
+    """
+    rows = [
+        (row["annotator"], all(row[name] == right for name, right in columns_of(kind, known[item_id]).items()))
+        for row in labels.filter(~pl.col("role").is_in(COUNTING)).iter_rows(named=True)
+        if (item_id := _item_id(kind, row)) in known
+    ]
+    frame = pl.DataFrame(rows, schema={"annotator": pl.String, "right": pl.Boolean}, orient="row")
+    return (
+        frame.group_by("annotator")
+        .agg(pl.len().cast(pl.Int64).alias("items"), pl.col("right").mean())
+        .sort("annotator")
+    )
+
+
+def _item_id(kind: Kind, row: Row) -> str:
+    match kind:
+        case "coe":
+            return str(row["post_id"])
+        case "cer":
+            return candidate_id(*(row[name] for name in KEY))
+    return str(row["item_id"])
+
+
+def pace(votes: pl.DataFrame, fast: float = FAST) -> pl.DataFrame:
+    """How long each person takes for an item.
+
+    Takes rows of a table with `task_id`, `annotator` and `seconds`: votes, reviews, rankings.
+
+    Returns a row for each person, by pseudonym: `annotator`, `items`, `timed` (those whose time is known), `median`
+    (seconds; null where none is), and `too_fast`, the tasks that took less than `fast` seconds.
+    """
+    seconds = pl.col("seconds")
+    return (
+        votes.group_by("annotator")
+        .agg(
+            pl.len().cast(pl.Int64).alias("items"),
+            seconds.count().cast(pl.Int64).alias("timed"),
+            seconds.median().alias("median"),
+            pl.col("task_id").filter(seconds < fast).sort().alias("too_fast"),
+        )
+        .sort("annotator")
+    )

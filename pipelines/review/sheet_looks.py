@@ -1,15 +1,17 @@
 """How the sheets of a spreadsheet look: the guidelines, and one block of rows a task, locked but for what is filled in.
 
-No text is a formula, whatever it begins with, and no row is lower than its text.
+No text is a formula, whatever it begins with, and no row is lower than its text: lines are counted, as rows have to be
+high enough before anybody opens the sheet.
 """
 
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines.core.workbooks import escaped
 from pipelines.errors import RequestError
 from pipelines.review.contract import Kind, Task
-from pipelines.review.line_counts import count_lines
 from pipelines.review.questions import FreeText, Passage, Question, Screen, crisis, guideline_of, screen_of, sections_of
 
 if TYPE_CHECKING:
@@ -37,6 +39,10 @@ _FREE_LINES = 3  # of a text that may be written
 _FONT, _INK = "Microsoft YaHei", "1F3864"
 _OF_TITLE, _OF_CRISIS, _OF_ANSWER, _OF_CONTEXT = "D9E2F3", "FFF4E5", "FFFBE0", "F5F5F5"
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# In widths of a Latin digit. Wide by intent: a font that is wider than ours must not cut a line off.
+_HAN, _LATIN = 2.25, 1.15
+# What is never broken at the end of a line: words of Latin letters and the like, with what follows them at once.
+_UNIT = re.compile(r"[\u0021-\u2e7f]+|.", re.DOTALL)
 
 
 class Row(NamedTuple):
@@ -221,3 +227,24 @@ def _finish(sheet: "Worksheet", orientation: str, pages: int = 0) -> None:
     sheet.sheet_properties.pageSetUpPr.fitToPage = True
     sheet.page_margins.left = sheet.page_margins.right = 0.4
     sheet.page_margins.top = sheet.page_margins.bottom = 0.4
+
+
+def count_lines(text: str, width: float) -> int:
+    """Lines of `text`, wrapped at `width` digits, at least one."""
+    room = width - _HAN  # a comma or full stop takes the character before it along to the next line
+    return sum(_lines_of(paragraph, room) for paragraph in re.split(r"\r\n|[\r\n]", text))
+
+
+def _lines_of(paragraph: str, room: float) -> int:
+    lines, used = 1, 0.0
+    for unit in _UNIT.findall(paragraph):
+        wide = sum(map(_width, unit))
+        if used + wide > room and used:
+            lines, used = lines + 1, 0.0
+        lines += int(wide // room)
+        used += wide % room
+    return lines
+
+
+def _width(character: str) -> float:
+    return _HAN if unicodedata.east_asian_width(character) in "WFA" else _LATIN

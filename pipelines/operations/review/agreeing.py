@@ -7,14 +7,13 @@ import polars as pl
 
 from pipelines.core.home import Home
 from pipelines.operations.review.judged import known_answers, require_kind
-from pipelines.review.agreement import measure_agreement
-from pipelines.review.annotators import pace, right_on_known
+from pipelines.review.agreement import measure_agreement, pace, right_on_known
 from pipelines.review.importing import TABLE_NAME, TABLE_OF
 from pipelines.store.store import Store
 
 
 class Agreement(NamedTuple):
-    """Rows of `review.agreement.AGREEMENT`; and of each person those of `review.annotators.pace`, with how many items
+    """Rows of `review.agreement.AGREEMENT`; and of each person those of `review.agreement.pace`, with how many items
     with a known answer they had (`known`), and which share of them right (`right`), both null for none.
     """
 

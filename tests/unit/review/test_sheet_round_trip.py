@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pipelines.core.workbooks import Workbook
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.review.contract import Choice, Kind, Label, Task
+from pipelines.review.sheet_looks import count_lines
 from pipelines.review.sheets import read_sheet, write_sheet
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -146,3 +147,20 @@ def test_what_is_no_spreadsheet_is_a_clear_error(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(Workbook, "unpacked_bytes", 1 << 40)
     with pytest.raises(UnreadableFile, match="absurdly large"):
         read_sheet(path, [])
+
+
+def test_lines_of_texts_counted_by_hand() -> None:
+    assert count_lines("", 40) == 1
+    assert count_lines("一" * 16, 40) == 1  # (40 - 2.25) / 2.25 = 16.8
+    assert count_lines("一" * 17, 40) == 2
+    assert count_lines("一\n二\r\n三\r四", 40) == 4
+    assert count_lines("ab " * 10, 40) == 1  # 34.5 of 37.75
+    assert count_lines("一" * 12 + "abcdefghijkl", 40) == 2  # the word moves down as a whole
+    assert count_lines("a" * 100, 40) == 4  # a word longer than a line is broken: 115 / 37.75
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=300), st.integers(20, 120))
+def test_more_text_or_less_room_never_takes_fewer_lines(text: str, width: int) -> None:
+    assert count_lines(text + "一", width) >= count_lines(text, width)
+    least = sum(-(-len(line) // width) for line in text.split("\n"))  # were every character as narrow as a digit
+    assert count_lines(text, width) >= max(least, 1)
