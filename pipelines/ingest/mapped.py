@@ -2,15 +2,17 @@
 
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, tzinfo
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator
 
+from pipelines.core.workbooks import DAMAGED, Workbook, hint_for
 from pipelines.errors import UnreadableFile
-from pipelines.ingest import jsons, sheets
+from pipelines.ingest import jsons
 from pipelines.ingest.delimited import Delimited
 from pipelines.ingest.files import require_size
 from pipelines.ingest.forms import (
@@ -25,10 +27,23 @@ from pipelines.ingest.forms import (
     fill,
     flattened,
     kind,
+    shown,
     stripped,
 )
 from pipelines.ingest.mapping import Answers, Mapping, Turns
-from pipelines.ingest.records import Answer, Broken, DataSet, Dialogue, Media, Origin, Post, Record, Source, Utterance
+from pipelines.ingest.records import (
+    MAX_RECORD_CHARS,
+    Answer,
+    Broken,
+    DataSet,
+    Dialogue,
+    Media,
+    Origin,
+    Post,
+    Record,
+    Source,
+    Utterance,
+)
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".xlsx")
 
@@ -231,7 +246,7 @@ def _read(
         for row in Delimited(source, delimiter="\t" if name.endswith(".tsv") else ",").rows():
             yield row if isinstance(row, Broken) else jsons.converted(row.where, row.values, convert)
     elif name.endswith(".xlsx"):
-        for cells in sheets.rows(source, sheet):
+        for cells in sheet_rows(source, sheet):
             yield cells if isinstance(cells, Broken) else jsons.converted(cells.where, cells.values, convert)
     elif name.endswith(".parquet"):
         for i, value in enumerate(_parquet(source)):
@@ -255,6 +270,63 @@ def _parquet(source: Source) -> Iterator[dict[str, Any]]:
     except (pl.exceptions.PolarsError, pa.ArrowException) as error:
         raise UnreadableFile("the file is no Parquet, or damaged", where=source.name, hint="fetch it again") from error
     yield from frame.iter_rows(named=True)
+
+
+class SheetRow(NamedTuple):
+    """A row, its place, and its values by column: texts, numbers, truth values, dates; an empty text where none is."""
+
+    where: str
+    values: dict[str, Any]
+
+
+def sheet_rows(source: Source, sheet: str | None) -> Iterator[SheetRow | Broken]:
+    """The rows beneath the first one that is not empty, which names the columns; columns without a name are not read.
+
+    Raises UnreadableFile for a file that is no spreadsheet, has no such sheet, two columns of one name, or is absurdly
+    large once unpacked.
+    """
+    try:
+        yield from _sheet_rows(source, sheet)
+    except DAMAGED as error:
+        raise UnreadableFile(
+            "the file is no spreadsheet of the form .xlsx, or is damaged",
+            where=source.name,
+            hint=hint_for(source.data),
+        ) from error
+
+
+def _sheet_rows(source: Source, sheet: str | None) -> Iterator[SheetRow | Broken]:
+    book = Workbook(source.data)
+    require_size(source.name, book.unpacked_bytes)
+    header: dict[int, str] = {}
+    for number, row in book.rows(_part(book, source.name, sheet)):
+        where = f"{source.name}:{number}"
+        cells = {at: cell.value for at, cell in row.items() if cell.value not in (None, "")}
+        if not header:
+            named = ((at, str(value).strip()) for at, value in cells.items() if isinstance(value, str | int))
+            header = {at: name for at, name in named if name}
+            if any(times > 1 for times in Counter(header.values()).values()):
+                raise UnreadableFile(
+                    "two columns of the sheet have the same name", where=where, hint="give each its own"
+                )
+        elif sum(len(value) for value in cells.values() if isinstance(value, str)) > MAX_RECORD_CHARS:
+            yield Broken(where, "too_long", f"more than {MAX_RECORD_CHARS:,} characters")
+        elif any(at in header for at in cells):
+            yield SheetRow(where, {name: cells.get(at, "") for at, name in header.items()})
+
+
+def _part(book: Workbook, name: str, wanted: str | None) -> str:
+    """The part of the sheet `wanted`, of the first one without a name."""
+    parts = book.sheets()
+    part = next(iter(parts.values()), None) if wanted is None else parts.get(wanted)
+    if part is None:
+        has = ", ".join(map(shown, parts)) or "none"
+        raise UnreadableFile(
+            f"the spreadsheet has no sheet {wanted!r}; its sheets: {has}" if wanted else "the spreadsheet has no sheet",
+            where=name,
+            hint="name one of them as `sheet` in the mapping",
+        )
+    return part
 
 
 _WRITTEN = re.compile(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pipelines.errors import UnknownName
-from pipelines.ingest import avamerg, chats, esconv_tsv, mesc, posts
+from pipelines.ingest import chats, clips, posts
 from pipelines.ingest.records import BY_MAPPING, DataSet, Origin
 
 _POSTS = "imported_posts"
@@ -75,7 +75,7 @@ _ALL = (
         name="esconv_tsv",
         title="ESConv, as windows of utterances",
         about="overlapping windows with [Strategy] tags, put together again",
-        read=esconv_tsv.read,
+        read=chats.read_esconv_tsv,
         lineage=("esconv",),
         suffixes=(".tsv",),
     ),
@@ -114,7 +114,7 @@ _ALL = (
         name="mesc",
         title="MESC",
         about="CSV, an utterance a row: emotion, strategy, season, episode, times",
-        read=mesc.read,
+        read=clips.read_mesc,
         licence="not stated; the words are those of the TV series In Treatment (HBO), all rights reserved",
         origin=_HUMAN,
         lineage=("in_treatment",),
@@ -125,7 +125,7 @@ _ALL = (
         name="avamerg",
         title="AvaMERG",
         about="JSON list: conversations with emotion, chain of empathy, speech and faces by reference",
-        read=avamerg.read,
+        read=clips.read_avamerg,
         licence="not stated where we looked; EmpatheticDialogues, which it extends, is CC BY-NC 4.0",
         consent="public_licence",
         lineage=("empathetic_dialogues",),

@@ -12,8 +12,8 @@ from pipelines.core.workbooks import FaultyCell
 from pipelines.errors import UnreadableFile
 from pipelines.ingest import files
 from pipelines.ingest.importing import Imported, read
+from pipelines.ingest.mapped import sheet_rows
 from pipelines.ingest.records import Source
-from pipelines.ingest.sheets import rows
 from pipelines.settings import ROOT
 
 MAPPING = """kind = "posts"
@@ -36,7 +36,7 @@ def run(folder: Path, sheets: dict[str, Any], mapping: str = MAPPING, **parts: s
 def cells(*values: Any, **parts: str | None) -> list[Any]:
     """The values of a row of cells."""
     header = [f"c{n}" for n in range(len(values))]
-    [row] = rows(Source("set.xlsx", workbook({"一": [header, values]}, parts), "", "xlsx"), None)
+    [row] = sheet_rows(Source("set.xlsx", workbook({"一": [header, values]}, parts), "", "xlsx"), None)
     return [row.values[name] for name in header]
 
 
