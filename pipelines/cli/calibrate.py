@@ -34,7 +34,7 @@ def calibrate(
 ) -> None:
     """Measure how well rules find what people labelled, or whether a model may stand in for people."""
     from pipelines.cli import render as display
-    from pipelines.operations.calibrate.calibrating import calibrate as measure
+    from pipelines.operations.calibrate.measuring import calibrate as measure
 
     if (gold is None) == (judge is None):
         raise RequestError("one thing is measured at a time", hint="--gold FILE for rules, or --judge FILE for a model")

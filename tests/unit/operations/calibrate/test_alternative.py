@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, ttest_1samp
 
 from pipelines.errors import RequestError
-from pipelines.operations.calibrate.alternative import EPSILON, Alternative, run_alternative_test
+from pipelines.operations.calibrate.judges import EPSILON, Alternative, run_alternative_test
 
 Labels = NDArray[np.int64]
 
