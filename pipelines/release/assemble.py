@@ -15,13 +15,26 @@ from pipelines.core.home import Home
 from pipelines.errors import ReleaseRefused, UnknownName
 from pipelines.judge.turns import system_prompt
 from pipelines.llm.ledger.ledger import Ledger
-from pipelines.release.checks.calibrated import calibrations, earlier_calibrations, floors
+from pipelines.release.checks.calibrated import (
+    agreement,
+    calibrations,
+    demanded_judges,
+    earlier_calibrations,
+    floors,
+    judges,
+)
 from pipelines.release.checks.leaks import LEAKS, descendants, groups, near_duplicates, shared_passages, text_reuse
-from pipelines.release.checks.no_model import NOT_FROM_A_MODEL, UNJUDGED, not_from_a_model, unjudged
 from pipelines.release.checks.people import erased, k_anonymity, minors, personal_data, risks
 from pipelines.release.checks.released import Leak, Released, empty, pinned
-from pipelines.release.checks.reviewed import agreement, demanded_judges, judges
-from pipelines.release.checks.sources import licences, media, sources
+from pipelines.release.checks.sources import (
+    NOT_FROM_A_MODEL,
+    UNJUDGED,
+    licences,
+    media,
+    not_from_a_model,
+    sources,
+    unjudged,
+)
 from pipelines.settings import Settings
 from pipelines.store.parquet import write_shards
 from pipelines.store.release_manifest import Finding, LeftOut, Release, Spend

@@ -1,17 +1,33 @@
-"""What a release says of its rules, and the floors that it demands of them."""
+"""What a release says of its rules and of its labels, and the floors and judges that it demands."""
 
 import datetime as dt
+from typing import Any
 
 import polars as pl
 import pytest
 from released_rows import few_rows
 from unique_rows import post
 
-from pipelines.release.checks.calibrated import calibrations, earlier_calibrations, floors, rules_of
+from pipelines.release.checks.calibrated import (
+    agreement,
+    calibrations,
+    demanded_judges,
+    earlier_calibrations,
+    floors,
+    judges,
+    rules_of,
+)
 from pipelines.settings import Cleaning, Release, Settings
 from schemas.calibrations import Calibrations
+from schemas.reviews import Agreements, JudgeTests
 
 FLOOR = Settings(release=Release(floors={"risk.any.recall": 0.9}))
+DEMANDED = Settings(release=Release(judges={"cer.preference": "m"}))
+TESTED = {
+    **{"kind": "cer", "question": "preference", "model": "m", "people": "experts", "epsilon": 0.2, "omega": 1.0},
+    **{"rho": 0.9, "n_people": 3, "n_items": 40, "kappa": 0.7, "kappa_of_people": None, "answers": "m.jsonl"},
+    **{"answers_sha256": "0" * 64, "measured_at": dt.datetime(2026, 11, 1, tzinfo=dt.UTC)},
+}
 
 
 def rows(*changes: dict) -> pl.DataFrame:
@@ -80,3 +96,48 @@ def test_a_release_lists_them_in_the_order_of_stages_and_kinds():
     ]
     assert (said[0].precision, said[0].posts, said[0].kappa) == ((0.96, 0.92, 0.98), 1097, 0.91)
     assert calibrations(released({"precision": None}))[0].precision is None
+
+
+def labelled(settings: Settings = DEMANDED, **tables: pl.DataFrame) -> Any:
+    told = post(1, "我最近睡不好，总是想工作上的事情。")
+    return few_rows(told, split_of={"g1": "train"}, settings=settings, **tables)
+
+
+def judged(*changes: dict[str, Any]) -> pl.DataFrame:
+    return JudgeTests.validate(pl.DataFrame([TESTED | one for one in changes], schema=JudgeTests.polars_schema()))
+
+
+def figure(annotator: str, measure: str, value: float | None) -> dict[str, Any]:
+    bounds = {"low": value and value - 0.1, "high": value and value + 0.1, "n_items": 40, "n_raters": 3}
+    return {"kind": "cer", "question": "step1", "annotator": annotator, "measure": measure, "value": value} | bounds
+
+
+def test_the_agreement_of_all_is_said_and_that_of_nobody_alone():
+    rows = [figure("all", "raw", 0.9), figure("all", "alpha", None), figure("u_1", "raw", 0.5)]
+    table = Agreements.validate(pl.DataFrame(rows, schema=Agreements.polars_schema()))
+    (one,) = agreement(labelled(agreements=table))
+    assert (one.kind, one.question, one.items, one.people) == ("cer", "step1", 40, 3)
+    assert one.figures == {"raw": (0.9, 0.8, 1.0), "alpha": None}
+
+
+def test_a_judge_that_was_not_tested_or_is_not_fit_refuses():
+    for rows, problem in (
+        (judged(), "was not held against people"),
+        (judged({"model": "other"}), "was not held against people"),
+        (judged({"question": "step1"}), "was not held against people"),
+        (judged({"omega": 0.49}), "ω is 0.49"),
+    ):
+        (found,) = demanded_judges(labelled(judge_tests=rows))
+        assert (found.check, found.severity, found.examples) == ("floor", "refuse", ["cer.preference"])
+        assert problem in found.what
+        assert "gongqing calibrate cer --judge FILE" in found.hint
+    assert list(demanded_judges(labelled(judge_tests=judged({"omega": 0.5})))) == []
+    assert list(demanded_judges(labelled(Settings()))) == []
+
+
+def test_every_model_that_was_tested_is_listed():
+    listed = judges(labelled(judge_tests=judged({}, {"question": "step1", "omega": 0.0})))
+    assert [(one.question, one.omega, one.people, one.items) for one in listed] == [
+        ("preference", 1.0, 3, 40),
+        ("step1", 0.0, 3, 40),
+    ]
