@@ -2,10 +2,10 @@
 
     VERL_PLATFORM=cpu VERL_USE_EXTERNAL_MODULES=pipelines.train.verl_cpu VERL_ENGINE_DEVICE=cuda
 
-verl imports the module in every process of its own; what else must be changed stands in `patches`.
+verl imports the module in every process of its own; what else must be changed stands in `platform`.
 """
 
 import os
 
 if os.environ.get("VERL_PLATFORM") == "cpu":
-    from pipelines.train.verl_cpu import patches, platform, rollout  # noqa: F401 - each registers itself
+    from pipelines.train.verl_cpu import platform, rollout  # noqa: F401 - each registers itself
