@@ -30,8 +30,7 @@ from crawlers.errors import RequestRefused
 from crawlers.extensions.blocked import Blocked, block, first_url, stop_where_unwritten
 from crawlers.extensions.fence import Refused
 from crawlers.extensions.log import delay_of
-from crawlers.frontier import ListFrontier
-from crawlers.id_search import IdSearch, page_of_ids
+from crawlers.frontier import IdSearch, ListFrontier, page_of_ids
 from crawlers.job import DONE, Job, lock_host, request_of
 from crawlers.options import Known, Options, read_options
 from crawlers.pages import guard

@@ -1,18 +1,23 @@
-"""Which posts of a list are fetched, and where the list ends."""
+"""Which posts of a list are fetched, and where the list ends; a walk over ids never passes a post of the window."""
 
 import json
 from collections import Counter
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from crawlers.frontier import ListFrontier
-from crawlers.options import KEY_VARIABLE, Known, Options, read_options
+from crawlers.dates import Days, Window
+from crawlers.errors import RequestRefused
+from crawlers.frontier import A_PAGE, IdSearch, ListFrontier, page_of_ids
+from crawlers.options import KEY_VARIABLE, Known, Options, read_ids, read_options
 from crawlers.records import Listed, ListPage, Moment
 from crawlers.sites import find_site
 
 NOW = "2025-03-20T12:00+08:00"
+FIRST = date(2020, 1, 1)
 
 
 @pytest.fixture
@@ -173,3 +178,63 @@ def test_a_list_that_ends_before_anything_older_than_the_window_was_met(window, 
         frontier.settle(post.source_id, day(int(post.source_id)))
     assert frontier.ended
     assert frontier.ended_first is first
+
+
+def day_of_id(number: int) -> date:
+    return FIRST + timedelta(days=number)
+
+
+def search(ids: range, window: Window, posts: dict[int, int]) -> tuple[int, int]:
+    """Where the walk begins, and how many posts were looked at; `posts` are days by id."""
+    search, n_probes = IdSearch(ids, window), 0
+    while (probe := search.probe) is not None:
+        n_probes += 1
+        search.take(Days(day_of_id(posts[probe]), day_of_id(posts[probe])) if probe in posts else None)
+    return search.stop, n_probes
+
+
+@given(st.lists(st.integers(0, 3), max_size=300), st.sets(st.integers(0, 299)), st.integers(0, 300), st.integers(0, 40))
+def test_no_post_of_the_window_lies_above_where_the_walk_begins(steps, gone, first, length):
+    ids, at, posts = range(1000, 1000 + len(steps)), 0, {}
+    for number, step in zip(ids, steps, strict=True):
+        at += step
+        if number - 1000 not in gone:
+            posts[number] = at
+    stop, _ = search(ids, Window(day_of_id(first), day_of_id(first + length)), posts)
+    assert all(number < stop for number, at in posts.items() if first <= at <= first + length)
+    assert stop <= ids.stop
+
+
+def test_a_window_of_years_ago_is_found_by_a_few_posts():
+    """180 posts a day over four years; one id in ten is gone."""
+    ids = range(100_571_275, 100_841_638)
+    posts = {number: (number - ids.start) // 180 for number in ids if number % 10}
+    stop, n_probes = search(ids, Window(day_of_id(400), day_of_id(406)), posts)
+    assert ids.start + 407 * 180 <= stop <= ids.start + 407 * 180 + A_PAGE
+    assert n_probes <= 25
+
+
+def test_where_ids_are_not_in_the_order_of_days_or_too_sparse_the_walk_begins_at_the_end():
+    ids = range(1, 1001)
+    backwards = {number: 1000 - number for number in ids}
+    assert search(ids, Window(day_of_id(1), day_of_id(2)), backwards)[0] == ids.stop
+    assert search(ids, Window(day_of_id(1), day_of_id(2)), {1: 1, 1000: 9}) == (ids.stop, 50)
+
+
+def test_pages_of_ids_go_down_and_end_at_the_lowest():
+    pages, stop = [], 1026
+    while stop:
+        page = page_of_ids(range(1001, 1026), stop, lambda number: f"/qa/{number}")
+        pages.append([int(post.source_id) for post in page.posts])
+        stop = int(page.next_url or 0)
+    assert [len(page) for page in pages] == [10, 10, 5]
+    assert [number for page in pages for number in page] == list(range(1025, 1000, -1))
+
+
+def test_ids_that_are_none_and_sites_that_have_no_address_for_them_are_refused():
+    assert read_ids(find_site("xinli001"), "7-9") == range(7, 10)
+    for text in ("9-7", "7", "0-9", "7-9-11", "-7", "a-b", f"1-{10**18}"):
+        with pytest.raises(RequestRefused, match="are no ids"):
+            read_ids(find_site("xinli001"), text)
+    with pytest.raises(RequestRefused, match="discuz have no address"):
+        read_ids(find_site("example_discuz"), "7-9")
