@@ -2,7 +2,7 @@
 
 # Each registers its commands, and `gongqing --help` lists them in this order.
 # isort: off
-from pipelines.cli import pipeline, tables, review, calibrate, releases, training, evaluate, home, ledger  # noqa: F401
+from pipelines.cli import pipeline, tables, review, releases, training, evaluate, home, ledger  # noqa: F401
 
 # isort: on
 from pipelines.cli.app import app, main
