@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 
 from pipelines.clean.cells import as_written, cleaned
-from pipelines.core.estimates import auc
+from pipelines.core import agreement
+from pipelines.core.estimates import Estimate, auc, wilson
 from pipelines.core.files import sha256_of
 from pipelines.core.home import Home
 from pipelines.errors import UnknownName
-from pipelines.operations.calibrate.figures import Figures, mean_kappa
 from pipelines.operations.calibrate.gold import SPAN_KINDS, GoldPost, Reading, read_gold
 from pipelines.release.checks.calibrated import rules_of
 from pipelines.settings import Settings
@@ -33,6 +33,7 @@ from pipelines.text.risk import risk
 from schemas.calibrations import Calibrations
 from schemas.labels import CALIBRATED, DOUBTS, RISKS
 
+TABLE = "calibrations"
 FALSE_ALARM, MISSED = "false alarm", "missed"
 _AROUND = 15  # characters
 _SHOWN = 120  # of a post that has no place to show
@@ -43,7 +44,33 @@ _IMPLIED = {
     "minors": {"under_14": "under_18"},
     "relevance": dict.fromkeys(DOUBTS, "any"),
 }
-TABLE = "calibrations"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What was counted of one kind; the fields are columns of `schemas.calibrations.Calibrations`."""
+
+    stage: str
+    kind: str
+    posts: int
+    labelled: int
+    found: int
+    right: int
+    missed: int
+    wrongly_changed: int | None = None
+    kappa: float | None = None
+    readers: int = 1
+    auc: float | None = None
+
+    @property
+    def precision(self) -> Estimate | None:
+        """The share of what was found that is labelled."""
+        return wilson(self.right, self.found)
+
+    @property
+    def recall(self) -> Estimate | None:
+        """The share of what is labelled that was found."""
+        return wilson(self.labelled - self.missed, self.labelled)
 
 
 class Mistake(NamedTuple):
@@ -86,6 +113,19 @@ def _agreement(stage: str, posts: Iterable[GoldPost], holds: Callable[[Reading],
 
 
 # Labels of whole posts
+
+
+def mean_kappa(readings: Sequence[Mapping[str, bool]]) -> float | None:
+    """Cohen's kappa of each two readers, in the mean (Light 1971).
+
+    Args:
+        readings: Of each post what each of its readers says, by their names.
+
+    Returns None where no two readers have read the same posts, or where it is defined of no two.
+    """
+    names = sorted({name for reading in readings for name in reading})
+    ratings = [[int(reading.get(name, agreement.MISSING)) for name in names] for reading in readings]
+    return agreement.mean_kappa(np.array(ratings, np.int64).reshape(len(readings), len(names)))
 
 
 @dataclass(frozen=True)

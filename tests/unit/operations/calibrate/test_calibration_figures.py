@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from pipelines.core.estimates import wilson
-from pipelines.operations.calibrate.figures import Figures, mean_kappa
+from pipelines.operations.calibrate.measuring import Figures, mean_kappa
 
 
 def test_precision_is_of_what_was_found_and_recall_of_what_is_labelled():
