@@ -32,8 +32,7 @@ from pipelines.evaluate.benchmarks import (
 from pipelines.evaluate.data import evaluate_sets
 from pipelines.evaluate.emotions import TURNS
 from pipelines.evaluate.judge_figures import ALL_JUDGES, bias_figures, judge_figures
-from pipelines.evaluate.judges import SAMPLES, judge_answers, require_judges
-from pipelines.evaluate.label_judging import reward_model_rows
+from pipelines.evaluate.judges import SAMPLES, judge_answers, require_judges, reward_model_rows
 from pipelines.evaluate.metrics import BASELINES, Answer, score_answers
 from pipelines.evaluate.ranking import compare_models, rank_models
 from pipelines.evaluate.reward_model import score_encoder, score_triplets
