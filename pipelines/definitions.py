@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 
 from pipelines.core.modes import keep_private
-from pipelines.defs import alerts, assets, crawl, evaluations, releases, reviews, schedules, training
+from pipelines.defs import alerts, assets, crawl, evaluations, releases, schedules, training
 from pipelines.defs.resources import clients_resource, home_resource
 
 
@@ -21,7 +21,7 @@ def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definiti
         asset_checks=assets.checks,
         jobs=[*schedules.jobs, *releases.jobs, *training.training_jobs, *evaluations.jobs],
         schedules=schedules.schedules,
-        sensors=[*reviews.sensors, *alerts.sensors],
+        sensors=[*schedules.sensors, *alerts.sensors],
         resources={"home": home_resource, "clients": clients_resource, "pipes": pipes, **(resources or {})},
         # Every process of the multiprocess executor would import everything again: three times the cost for tables
         # of this size.

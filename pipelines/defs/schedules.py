@@ -1,17 +1,21 @@
-"""Jobs and schedules. Off until somebody switches them on in the web UI."""
+"""Jobs, schedules, and the sensor of labels that arrive. Off until somebody switches them on in the web UI."""
 
 import datetime as dt
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import dagster as dg
 
 from crawlers.dates import SHANGHAI, day_of
 from crawlers.sites import Site
+from pipelines.core.home import Home
 from pipelines.defs.crawl import is_elsewhere, op_of
 from pipelines.defs.keys import crawled_sites, key_of
 from pipelines.defs.releases import release_job
+from pipelines.errors import Busy
 from pipelines.flow.stages import STAGES
+from pipelines.operations.review.inbox import take_all
 from pipelines.settings import home, load
 
 # Without a budget a run leaves what would cost money as it stands.
@@ -112,3 +116,23 @@ for _site, _job in zip(_SITES, crawl_jobs, strict=True):
     _about = f"{_site.title}, a quiet hour, Shanghai time."
     schedules.append(_schedule(f"daily_{_site.name}", _job, "10 2 * * *", _about, _of_yesterday(_site)))
 jobs = [refresh_job, daily_job, annotate_job, *crawl_jobs]
+
+
+@dg.sensor(job=refresh_job, minimum_interval_seconds=300)
+def labels_from_people() -> Iterator[dg.RunRequest | dg.SkipReason]:
+    """Files in review/inbox/KIND of the home, and a team's answers in Potato: into the tables, then a refresh of all
+    that costs nothing. A file that is refused is moved aside, with the reasons beside it.
+    """
+    try:
+        taken = take_all(home(), time.time())
+    except Busy as error:
+        yield dg.SkipReason(str(error))
+        return
+    if taken.new:
+        yield dg.RunRequest(run_key=taken.run_key)
+    else:
+        refused = f"; {len(taken.refused)} files were refused, see {Home(home()).review}/inbox" if taken.refused else ""
+        yield dg.SkipReason(f"no new labels{refused}")
+
+
+sensors = [labels_from_people]

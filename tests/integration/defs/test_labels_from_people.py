@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 from reviewed import label, lines, read_tasks
 
-from pipelines.defs.reviews import labels_from_people
+from pipelines.defs.schedules import labels_from_people
 from pipelines.operations.review.exporting import export, task_file
 from pipelines.settings import Settings
 from pipelines.store import Store
@@ -61,7 +61,7 @@ def test_new_labels_ask_for_a_refresh_once(home: Path, monkeypatch: pytest.Monke
     inbox.mkdir(parents=True)
     (inbox / "labels.jsonl").write_text(text, encoding="utf-8")
     later = time.time() + 60
-    monkeypatch.setattr("pipelines.defs.reviews.time.time", lambda: later)
+    monkeypatch.setattr("pipelines.defs.schedules.time.time", lambda: later)
     with another_at_work(home):
         runs, why = tick()
         assert (runs, "at work" in str(why)) == ([], True)
