@@ -1,15 +1,22 @@
-"""Dialogues: cleaned, and filtered."""
+"""Dialogues: cleaned, and filtered.
+
+Of Chinese ones that models wrote stage directions go: （微笑）, （一段时间后）, a line in brackets of its own. Nobody
+says them aloud. The brackets in which people add something (（继父）, （和别人相比）) stay: only the words of
+`[directions]` in `lexicons/artefacts.toml` tell one from the other, and a bracket that is a whole line.
+"""
+
+from functools import cache
 
 import polars as pl
 
 from pipelines.clean.cells import NO_PII, as_written, cleaned, cleaned_labels, first_reason, without_placeholders
-from pipelines.clean.directions import without_directions
 from pipelines.clean.lengths import REASON as TOO_LONG
 from pipelines.clean.lengths import split_dialogues
 from pipelines.core.stage import stage
 from pipelines.settings import Cleaning, Filters, Settings
 from pipelines.text.chunks import in_shares
 from pipelines.text.keys import han_ratio, n_chars
+from pipelines.text.lexicon import alternation, filled, lexicon
 from pipelines.text.minors import minors
 from pipelines.text.pii.placeholders import EMOTICON
 from pipelines.text.risk import risk
@@ -20,6 +27,7 @@ from schemas.table import Dropped
 
 STAGE = "clean_dialogues"
 
+_OPENING = "[（(]"
 _QUESTION_OF_AGE = r"几岁|多大|年龄|年纪|(?i:how old|your age)"
 _ANOTHER = "他|她|孩子|宝宝|娃|儿子|女儿|弟弟|妹妹"
 _OF_ANOTHER = rf"(?:{_ANOTHER})[^，。？！你您]{{0,4}}(?:几岁|多大|几年级)|(?i:how old (?:is|are) (?:he|she|they|your))"
@@ -163,6 +171,29 @@ def _judged(dialogues: pl.DataFrame, filters: Filters) -> pl.DataFrame:
 def _whole_text() -> pl.Expr:
     """All turns below each other."""
     return pl.col("turns").list.eval(pl.element().struct.field("text")).list.join("\n")
+
+
+def without_directions(text: pl.Expr) -> pl.Expr:
+    """`text` of a turn without stage directions; a null stays one, what was nothing else becomes empty."""
+    made = text.str.replace_all(_line(), "").str.replace_all(_pattern(), "")
+    changed = pl.when(text.str.contains(_OPENING)).then(made).otherwise(text)
+    return pl.when(changed == text).then(text).otherwise(changed.str.strip_chars())
+
+
+@cache
+def _pattern() -> str:
+    return alternation(
+        filled(pattern, {"in": _inside()}) for pattern in lexicon("artefacts", __file__)["directions"]["patterns"]
+    )
+
+
+@cache
+def _line() -> str:
+    return rf"(?m)^[ \t]*{_OPENING}{_inside()}{{1,80}}[）)][。.]?[ \t]*$\n?"
+
+
+def _inside() -> str:
+    return str(lexicon("artefacts", __file__)["directions"]["in"])
 
 
 @stage(

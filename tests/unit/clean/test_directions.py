@@ -4,8 +4,7 @@ import polars as pl
 import pytest
 from clean_rows import dialogue, dialogues
 
-from pipelines.clean.dialogues import clean_dialogues
-from pipelines.clean.directions import without_directions
+from pipelines.clean.dialogues import clean_dialogues, without_directions
 
 GO = {
     "（微笑）没关系，慢慢说。": "没关系，慢慢说。",
