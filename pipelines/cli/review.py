@@ -168,7 +168,7 @@ def _say(imported: "Imported") -> None:
 def agreement(kind: Kind, as_json: AsJson = False) -> None:
     """How far people agree, by question and person, with intervals; how each answers what is known, and how fast."""
     from pipelines.cli import render as display
-    from pipelines.operations.review.agreeing import agreement_of
+    from pipelines.operations.review.people import agreement_of
 
     figures, work = agreement_of(home(), kind)
     if as_json:

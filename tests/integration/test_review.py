@@ -19,11 +19,10 @@ from pipelines.flow.runner import Runner
 from pipelines.flow.stages import MAKERS
 from pipelines.operations.calibrate.judges import calibrate_judge
 from pipelines.operations.review import inbox as inbox_module
-from pipelines.operations.review.agreeing import agreement_of
 from pipelines.operations.review.exporting import Exported, ExportOptions, export, sent_tasks, task_file, withdraw
 from pipelines.operations.review.importing import import_from_server, import_labels
 from pipelines.operations.review.inbox import take_all
-from pipelines.operations.review.people import enrol, people, people_file
+from pipelines.operations.review.people import agreement_of, enrol, people, people_file
 from pipelines.operations.review.team import pull, push
 from pipelines.review.contract import Label
 from pipelines.settings import Review
