@@ -201,6 +201,7 @@ def _inside() -> str:
     group="clean",
     reads=("filters", "cleaning"),
     units={"clean_dialogues": {"dialogue": ("imported_dialogues",)}},
+    by_row=True,
 )
 def make_clean_dialogues(imported_dialogues: pl.DataFrame, settings: Settings) -> tuple[pl.DataFrame, pl.DataFrame]:
     """`clean_dialogues`, of what was imported."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from pipelines.clean.cells import NO_PII, as_written, cleaned, cleaned_labels, first_reason, without_placeholders
-from pipelines.clean.cuts import without_credentials, without_signatures
+from pipelines.clean.credentials import without_credentials
 from pipelines.clean.language import language
 from pipelines.clean.lengths import REASON as TOO_LONG
 from pipelines.clean.lengths import split_posts
@@ -56,11 +56,8 @@ def clean_posts(
     judged = judged.with_columns(label(pl.col("topic")), pl.col("subtopics").list.eval(label(pl.element())))
     kept, refused = judged.filter(pl.col("reason").is_null()), judged.filter(pl.col("reason").is_not_null())
     answers = _answers(kept)
-    honest, credentials = without_credentials(
-        answers.select("author", "source", "text", row_id="answer_id", group="post_id")
-    )
-    plain, formulas = without_signatures(honest)
-    answers = _judged_answers(answers.with_columns(text=plain["text"]), filters)
+    honest, edits = without_credentials(answers.select("text", row_id="answer_id"))
+    answers = _judged_answers(answers.with_columns(text=honest["text"]), filters)
     stay, short = answers.filter(pl.col("reason").is_null()), answers.filter(pl.col("reason").is_not_null())
     dropped = gather(
         drops(long, STAGE, "post", "post_id", TOO_LONG, pl.col("detail")),
@@ -70,7 +67,6 @@ def clean_posts(
         drops(_answers(refused), STAGE, "answer", "answer_id", pl.lit("post_dropped"), pl.col("post_id")),
         drops(short, STAGE, "answer", "answer_id", pl.col("reason"), pl.col("detail")),
     )
-    edits = pl.concat([credentials, formulas])
     kept = _with_answers(kept, stay, edits).with_columns(risk=risk(pl.col("written"), simplified=True))
     return CleanPosts.cast(kept.select(CleanPosts.column_names())), Dropped.cast(dropped)
 
@@ -198,6 +194,7 @@ def _text() -> pl.Expr:
     group="clean",
     reads=("filters", "cleaning"),
     units={"clean_posts": dict.fromkeys(("post", "answer"), ("raw_posts", "imported_posts"))},
+    by_row=True,
 )
 def make_clean_posts(
     raw_posts: pl.DataFrame, imported_posts: pl.DataFrame, settings: Settings

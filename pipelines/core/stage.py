@@ -32,6 +32,9 @@ class Stage:
     says in which units the rows of a table are accounted for, each with the parents that they come from.
     `optional_parents` may never have been made: people fill them, or a model that nobody has named yet. `structural`:
     without a model the function is handed none, and returns its tables; any other stage that asks waits for one.
+    `by_row`: each row of its one table follows from one row of one parent and the settings, so that it is made chunk by
+    chunk, and only of what is new. Of the parents in `looks_up` a row also takes those rows whose second column there
+    is as its first: {"splits": ("group_id", "group_id")}.
     """
 
     name: str
@@ -43,6 +46,8 @@ class Stage:
     units: Units
     optional_parents: tuple[str, ...]
     structural: bool
+    by_row: bool
+    looks_up: Mapping[str, tuple[str, str]]
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -95,6 +100,8 @@ def stage(
     units: Units = MappingProxyType({}),
     optional_parents: tuple[str, ...] = (),
     structural: bool = False,
+    by_row: bool = False,
+    looks_up: Mapping[str, tuple[str, str]] = MappingProxyType({}),
 ) -> Callable[[F], F]:
     """Attaches the record of a stage to its function, as `function.stage`; the function stays as it is.
 
@@ -102,7 +109,19 @@ def stage(
     """
 
     def attach(function: F) -> F:
-        record = Stage(name, function, group, tables or (name,), asks, reads, units, optional_parents, structural)
+        record = Stage(
+            name,
+            function,
+            group,
+            tables or (name,),
+            asks,
+            reads,
+            units,
+            optional_parents,
+            structural,
+            by_row,
+            looks_up,
+        )
         function.stage = record  # type: ignore[attr-defined]
         return function
 

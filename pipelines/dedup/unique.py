@@ -12,6 +12,7 @@ import polars as pl
 
 from pipelines.core.arrow import buffers
 from pipelines.core.stage import stage
+from pipelines.dedup.formulas import cut_formulas
 from pipelines.dedup.group_keys import (
     dialogue_keys,
     dialogue_texts,
@@ -23,7 +24,7 @@ from pipelines.dedup.group_keys import (
 from pipelines.dedup.jaccard import similarities
 from pipelines.dedup.search import Search, name_clusters, searching
 from pipelines.errors import RequestError
-from pipelines.settings import Settings, Splits, engine
+from pipelines.settings import Filters, Settings, Splits, engine
 from pipelines.split.splits import Grouped, give_splits, known_splits
 from pipelines.text import keys
 from schemas.dropped import drops, gather
@@ -39,6 +40,7 @@ def unique(
     known: pl.DataFrame,
     sizes: Splits | None = None,
     *,
+    min_answer_chars: int = Filters().min_answer_chars,
     seed: int = 0,
     given_at: str = "",
     search: Search = name_clusters,
@@ -49,11 +51,14 @@ def unique(
         posts: Rows of `clean_posts`; `dialogues`: of `clean_dialogues`.
         known: The table `splits` so far; empty the first time.
         sizes: How much of the new groups goes to validation and test; which these are follows from `seed`.
+        min_answer_chars: An answer that has lost its signature needs more.
         given_at: What to write beside new groups: the versions in which they were first seen.
         search: What finds near-duplicates; nothing depends on it but speed.
 
-    Drops: `duplicate`, `near_duplicate` (post, dialogue, answer), `bridges_split` (post, dialogue), `post_dropped`.
+    Drops: `duplicate`, `near_duplicate` (post, dialogue, answer), `bridges_split` (post, dialogue), `post_dropped`,
+    `too_short` (answer).
     """
+    posts, short = cut_formulas(posts, min_answer_chars)
     posts = posts.with_columns(cluster=post_clusters(posts, search))
     dialogues = dialogues.with_columns(cluster=dialogue_clusters(dialogues, search))
     # Grouped before any is merged: what a duplicate's author wrote elsewhere belongs to the group as well.
@@ -85,6 +90,7 @@ def unique(
         "unique_posts": (
             posts,
             gather(
+                short,
                 merged_posts,
                 drops(post_conflicts, "unique_posts", "post", "post_id", reason, detail),
                 drops(orphans, "unique_posts", "answer", "answer_id", pl.lit("post_dropped"), pl.col("post_id")),
@@ -151,7 +157,7 @@ def _grouped(frame: pl.DataFrame, row_id: str, grouped: Grouped) -> tuple[pl.Dat
     "unique",
     group="unique",
     tables=("splits", "unique_posts", "unique_dialogues"),
-    reads=("splits", "seed"),
+    reads=("splits", "seed", "filters.min_answer_chars"),
     units={
         "unique_posts": {"post": ("clean_posts",), "answer": ("clean_posts",)},
         "unique_dialogues": {"dialogue": ("clean_dialogues",)},
@@ -172,6 +178,7 @@ def make_unique(
             clean_dialogues,
             splits,
             settings.splits,
+            min_answer_chars=settings.filters.min_answer_chars,
             seed=settings.seed,
             given_at=" ".join(f"{table}@{version}" for table, version in sorted(versions.items())),
             search=search,

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from pipelines.errors import (
     Shrunk,
     UnknownPrice,
 )
+from pipelines.flow.chunks import Piece, pieces
 from pipelines.flow.clients import ClientPool
 from pipelines.flow.stages import MAKERS
 from pipelines.llm.failures import InvalidReplies
@@ -31,12 +33,15 @@ from pipelines.llm.providers.written import FOLDER
 from pipelines.llm.questions import ASKED_AGAIN, NOT_ASKED_YET, REASONS
 from pipelines.llm.tasks import Plan, sampled
 from pipelines.settings import Settings
+from pipelines.store.chunks import Rows
 from pipelines.store.manifest import Run
+from pipelines.store.parquet import content_of
 from pipelines.store.reconciliation import Reconciliation, reconcile, require_balance
 from pipelines.store.store import Store, Version
+from schemas.ids import digest
 from schemas.tables import PARTITIONED, TABLES
 
-Made = dict[str, tuple[pl.DataFrame, pl.DataFrame]]
+Made = dict[str, Rows]
 
 # A table of so many rows that other answers alone would halve is not made again unasked: ours.
 LEAST_TO_SHRINK = 30
@@ -258,12 +263,11 @@ class Runner:
         Raises RequestError where no model is named that the stage needs.
         """
         parents = parents_of(stage, self.store)
-        rows = _rows(self.store, stage.parents, parents)
-        handed_in = {"settings": self.settings, "versions": {one.name: one.version for one in parents}}
-        arguments: dict[str, Any] = {
+        rows = {} if stage.by_row else _rows(self.store, stage.parents, parents)
+        arguments = {
             **rows,
             **{table: _rows_before(self.store, table) for table in stage.builds_upon},
-            **{name: value for name, value in handed_in.items() if name in stage.parameters},
+            **self._handed_in(stage, parents),
         }
         provider = self.provider(stage)
         plan = None
@@ -276,6 +280,10 @@ class Runner:
             plan = stage.function(**arguments, models=models)
             plan = sampled(plan, seed=self.settings.seed, **stage.sizes(self.settings))
         return _Inputs(parents, rows, arguments, provider, plan)
+
+    def _handed_in(self, stage: Stage, parents: list[Version]) -> dict[str, Any]:
+        handed_in = {"settings": self.settings, "versions": {one.name: one.version for one in parents}}
+        return {name: value for name, value in handed_in.items() if name in stage.parameters}
 
     def refresh(self, stage: Stage) -> Outcome:
         """Run a stage if it is stale and waits for nothing. The caller holds the refresh lock.
@@ -313,6 +321,8 @@ class Runner:
         inputs = self._inputs.get(stage.name) or self.inputs(stage)
         self._statuses.clear()  # what is known of other stages may be true no longer
         self._inputs.clear()
+        if stage.by_row:
+            return [self._run_by_row(stage, inputs)]
         if inputs.plan is None or inputs.provider is None:
             returned = stage.function(**inputs.arguments)
             made: Made = returned if isinstance(returned, dict) else {stage.name: returned}
@@ -338,6 +348,37 @@ class Runner:
             self.store.write(table, *made[table], parents=inputs.parents, code=run.code, settings=run.settings)
             for table in stage.tables
         ]
+
+    def _run_by_row(self, stage: Stage, inputs: _Inputs) -> Version:
+        """Makes the table of a stage piece by piece; what was made from the same before stays."""
+        run = run_of(stage, inputs.parents, self.settings, None)
+        looked_up = _rows(
+            self.store, tuple(stage.looks_up), [one for one in inputs.parents if one.table in stage.looks_up]
+        )
+        of_rows = [parent for parent in inputs.parents if parent.table not in stage.looks_up]
+        for parent in of_rows:
+            self.store.require_todays(parent)
+        chunks = []
+        for piece in pieces(of_rows, run):
+            known = {table: self._looked_up(piece, rows, *stage.looks_up[table]) for table, rows in looked_up.items()}
+            name = digest(" ".join([piece.name, *map(content_of, known.values())]))
+            chunks.append((name, partial(self._make, stage, inputs, piece, known)))
+        return self.store.write_chunks(stage.name, chunks, inputs.parents, code=run.code, settings=run.settings)
+
+    def _looked_up(self, piece: Piece, rows: pl.DataFrame, column: str, as_column: str) -> pl.DataFrame:
+        """The rows of another table that the rows of a piece need."""
+        needs = pl.concat([self.store.read_chunk(*chunk).select(column) for chunk in piece.chunks]).collect()
+        return rows.filter(pl.col(as_column).is_in(needs[column].implode()))
+
+    def _make(self, stage: Stage, inputs: _Inputs, piece: Piece, looked_up: dict[str, pl.DataFrame]) -> Rows:
+        """What a stage makes of some rows of one of its parents."""
+        rows: dict[str, pl.DataFrame] = {table: TABLES[table].create_empty() for table in stage.parents} | looked_up
+        rows[piece.table] = pl.concat([self.store.read_chunk(*chunk) for chunk in piece.chunks]).collect()
+        made: Rows = stage.function(**rows, **inputs.arguments)
+        units = stage.units.get(stage.name, {})
+        balances = [reconcile(unit, [rows[name] for name in names], *made) for unit, names in units.items()]
+        require_balance(stage.name, balances)
+        return made
 
 
 def _require_size(table: str, rows: int, unanswered: int, run: Run, store: Store, unasked: int = 0) -> None:

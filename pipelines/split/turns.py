@@ -133,6 +133,7 @@ def _result(name: str, table: type[Table], rounds: Iterable[Row | Lost]) -> tupl
     group="sample",
     reads=("sampling.n_samples", "sampling.centred", "seed"),
     units={"sampled_turns": {"round": ("coherent_dialogues",)}},
+    by_row=True,
 )
 def make_sampled_turns(coherent_dialogues: pl.DataFrame, settings: Settings) -> tuple[pl.DataFrame, pl.DataFrame]:
     """`sampled_turns`: the rounds drawn from each dialogue."""

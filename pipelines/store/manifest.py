@@ -24,12 +24,23 @@ class Document(BaseModel):
 
 
 class File(Document):
-    """One Parquet file of a version, relative to the version's folder."""
+    """One Parquet file, relative to the folder of its version or release."""
 
     path: str
     rows: int
     bytes: int
     sha256: str
+
+
+class Chunk(File):
+    """A file of a version: some of its rows, or of those that were dropped.
+
+    `content` is the hash of its rows, empty in versions that were written before there were chunks; `made_from` names
+    what a stage made it from that works chunk by chunk, empty where it was cut out of a whole table.
+    """
+
+    content: str = ""
+    made_from: str = ""
 
 
 class Run(Document):
@@ -82,7 +93,7 @@ class Manifest(Document):
     rows: int
     dropped: int
     reasons: dict[str, int]  # "unit: reason" -> rows dropped
-    files: list[File]
+    files: list[Chunk]
     runs: list[Run]  # each once; the last is the one that made it last
     erasures: list[Tombstone] = Field(default_factory=list)  # the version is named after what it held before them
 

@@ -73,6 +73,14 @@ class LocalFolder:
                 staged.rename(target)
                 sync(target.parent)
 
+    def link(self, key: str, staged: Path) -> None:
+        """Put what lies under `key` in a staging folder too, without copying it where the disk can do so."""
+        staged.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            staged.hardlink_to(self.root / key)
+        except OSError:  # no links on this file system, or too many of this file
+            shutil.copyfile(self.root / key, staged)
+
     def add(self, staged: Path, key: str) -> None:
         """Make the local file `staged` durable under `key`, in the place of what was there."""
         target = self.root / key

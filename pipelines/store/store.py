@@ -4,7 +4,7 @@
 
     <root>/<table>[/<partition>]/current.json             the pointer
     <root>/<table>[/<partition>]/<version>/manifest.json
-    <root>/<table>[/<partition>]/<version>/rows/*.parquet
+    <root>/<table>[/<partition>]/<version>/rows/*.parquet      its chunks
     <root>/<table>[/<partition>]/<version>/dropped/*.parquet
 
 A version is built in a scratch folder, made durable, published at once, and pointed to last. So whatever happens on
@@ -14,6 +14,7 @@ the way, the pointer leads to a whole version: the one before or the new one.
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -22,14 +23,18 @@ import dataframely as dy
 import polars as pl
 from pydantic import ValidationError
 
-from pipelines.errors import DamagedVersion, InvalidRows, NewerHome, OlderSchema, UnknownName
+from pipelines.errors import DamagedVersion, InvalidRows, NewerHome, NoVersion, OlderSchema, UnknownName
 from pipelines.store.address import VERSION, Address
+from pipelines.store.chunks import PARTS, AtHand, Makers, Rows, Staged, of_part, part_of, schemas, version_of_files
 from pipelines.store.forms import Diff, diff, differing, filled
-from pipelines.store.manifest import Column, Manifest, Pointer, Run, Tombstone
-from pipelines.store.parquet import version_of, write_parquet
+from pipelines.store.manifest import Chunk, Column, Manifest, Pointer, Run, Tombstone
+from pipelines.store.parquet import canonical_hash, content_of, cut, version_of, write_parquet
 from pipelines.store.storage import LocalFolder, Verified
 from schemas.table import Dropped, Table, plain_schema
 from schemas.tables import PARTITIONED, STANDING, TABLES
+
+# Gets the rows of a part of a version, and gives what is left of them, and how many lost a part.
+Remove = Callable[[str, pl.DataFrame], tuple[pl.DataFrame, int]]
 
 _UPDATE = "update gongqing: an older one would spoil what the newer one has written"
 
@@ -81,45 +86,76 @@ class Store:
 
         Raises InvalidRows where rows break the schema, StorageFull without room: the pointer has not moved then.
         """
-        address = Address(table, partition)
-        kept = _validated(table, TABLES[table], kept)
-        dropped = _validated(f"{table} (dropped)", Dropped, Dropped.create_empty() if dropped is None else dropped)
-        version = version_of(TABLES[table], table, kept, dropped)
-        run = Run(
-            parents={parent.name: parent.version for parent in parents},
-            code=code,
-            settings=dict(settings or {}),
-            note=dict(note or {}),
-        )
-        while not self._add_run(address.at(version), run):
-            self._publish(address.at(version), kept, dropped, run)
-        self._point(address, lambda _: Pointer(version=version, inputs=run.inputs))
-        return self.version(table, version, partition)
+        rows = _validated(table, kept, Dropped.create_empty() if dropped is None else dropped)
+        cuts = [cut(frame, schema.key()) for frame, schema in zip(rows, schemas(table), strict=True)]
+        run = _run(parents, code, settings, note)
+        address = Address(table, partition).at(version_of(TABLES[table], table, *cuts))
+        while not self._add_run(address, run):
+            with self.storage.staging() as folder:
+                staged = Staged(self.storage, folder, table, self._files_at_hand(address, "content"))
+                staged.add_cut(rows, cuts)
+                self._publish(address, staged, run)
+        return self._point_to(address, run)
 
-    def _publish(self, address: Address, kept: pl.DataFrame, dropped: pl.DataFrame, run: Run) -> None:
+    def write_chunks(
+        self,
+        table: str,
+        chunks: Makers,
+        parents: Iterable[Version] = (),
+        *,
+        code: str = "",
+        settings: Mapping[str, Any] | None = None,
+    ) -> Version:
+        """Make chunks, in their order, the current version of a table.
+
+        Each has the name of what it is made from (`File.made_from`) and a function that makes it, as `(kept, dropped)`,
+        which is called only where the current version has no chunk of that name. Raises as `write` does.
+        """
+        run, address = _run(parents, code, settings), Address(table)
+        with self.storage.staging() as folder:
+            staged = Staged(self.storage, folder, table, self._files_at_hand(address, "made_from"))
+            for number, (made_from, make) in enumerate(chunks):
+                staged.add_made(number, made_from, partial(_made, table, make))
+            if not staged.files:
+                staged.add_made(0, "", partial(_nothing, table))
+            staged.require_single_keys()
+            address = address.at(version_of_files(table, staged.files))
+            while not self._add_run(address, run, staged.files):
+                self._publish(address, staged, run)
+        return self._point_to(address, run)
+
+    def _point_to(self, address: Address, run: Run) -> Version:
+        self._point(address, lambda _: Pointer(version=address.version, inputs=run.inputs))
+        return self.version(address.table, address.version, address.partition)
+
+    def _files_at_hand(self, address: Address, by: str) -> AtHand:
+        """The whole files of the current version that have this field, `content` or `made_from`, by its value."""
+        at_hand: AtHand = {}
+        with suppress(DamagedVersion, NoVersion):
+            manifest = self.version(address.table, partition=address.partition).manifest
+            prefix = Address(*manifest.place).prefix
+            for file in manifest.files if _is_todays(manifest) else ():
+                key, value = f"{prefix}/{file.path}", getattr(file, by)
+                if value and self._verified.fault(key, file) is None:
+                    at_hand[part_of(file), value] = key, file
+        return at_hand
+
+    def _publish(self, address: Address, staged: Staged, run: Run) -> None:
         schema = TABLES[address.table]
         runs = [run]
         with suppress(DamagedVersion):  # of a version that is repaired, where its manifest can be read
             runs = self._manifest(address).runs
-        with self.storage.staging() as staged:
-            files = [
-                write_parquet(staged, "rows/part-00000.parquet", kept, schema.arrow_schema()),
-                write_parquet(staged, "dropped/part-00000.parquet", dropped, Dropped.arrow_schema()),
-            ]
-            manifest = Manifest(
-                table=address.table,
-                partition=address.partition,
-                version=address.version,
-                schema_version=schema.version,
-                columns=_columns(schema),
-                rows=kept.height,
-                dropped=dropped.height,
-                reasons=_reasons(dropped),
-                files=files,
-                runs=runs,
-            )
-            (staged / "manifest.json").write_bytes(manifest.to_bytes())
-            self.storage.publish(staged, address.prefix, damaged=lambda: not self._is_complete(address))
+        manifest = Manifest(
+            table=address.table,
+            partition=address.partition,
+            version=address.version,
+            schema_version=schema.version,
+            columns=_columns(schema),
+            **_counts(staged.files, staged.read_dropped()),
+            runs=runs,
+        )
+        (staged.folder / "manifest.json").write_bytes(manifest.to_bytes())
+        self.storage.publish(staged.folder, address.prefix, damaged=lambda: not self._is_complete(address))
         self._check_files(self._manifest(address))
 
     def _is_complete(self, address: Address) -> bool:
@@ -131,15 +167,20 @@ class Store:
             return False
         return not manifest.erasures and _is_todays(manifest)
 
-    def _add_run(self, address: Address, run: Run) -> bool:
-        """Put `run` last in the manifest of a version that is there and whole; False where there is none."""
+    def _add_run(self, address: Address, run: Run, files: Iterable[Chunk] = ()) -> bool:
+        """Put `run` last in the manifest of a version that is there and whole, and say what it made its `files` from;
+        False where there is none.
+        """
+        made_from = {file.path: {"made_from": file.made_from} for file in files}
         while self._is_complete(address):
             old = self.storage.get(address.manifest)
             manifest = self._manifest(address)
-            if _equal(manifest.runs[-1], run):
+            renamed = [file.model_copy(update=made_from.get(file.path)) for file in manifest.files]
+            if _equal(manifest.runs[-1], run) and renamed == manifest.files:
                 return True
             runs = [*(known for known in manifest.runs if not _equal(known, run)), run]
-            if self.storage.swap(address.manifest, old, manifest.model_copy(update={"runs": runs}).to_bytes()):
+            changed = manifest.model_copy(update={"runs": runs, "files": renamed})
+            if self.storage.swap(address.manifest, old, changed.to_bytes()):
                 return True
         return False
 
@@ -164,41 +205,48 @@ class Store:
         self._point(Address(table, partition), move)
         return replace(chosen, current=True)
 
-    def erase(
-        self, version: Version, kept: pl.DataFrame, dropped: pl.DataFrame, *, erasure: str, changed: int
-    ) -> Version:
-        """Leave a version these rows and no others. It keeps its name, since others pinned it, and has a tombstone.
+    def erase(self, version: Version, remove: Remove, *, erasure: str) -> Version:
+        """Leave a version without some rows. It keeps its name, since others pinned it, and has a tombstone.
 
-        New files are added, the manifest is swapped, the old files go: whenever a process is killed the version reads
-        as before or as after, and the same call (the same `erasure`) again finishes. `changed` rows lost a part.
+        `remove` gets `rows` or `dropped` and the rows of a file, and gives what is left of them, and how many of these
+        lost a part. A file that loses nothing stays. New files are added, the manifest is swapped, the old files go:
+        whenever a process is killed the version reads as before or as after, and the same call (the same `erasure`)
+        again finishes.
         """
         address = Address(*version.manifest.place)
         while not (manifest := self._manifest(address)).erased_by(erasure):
             old = self.storage.get(address.manifest)
-            # The schema that it was written in, whatever its table has become since.
-            described = {column.name: column.description for column in manifest.columns}
-            declared = plain_schema(kept.select(list(described)), described)
-            with self.storage.staging() as staged:
-                files = [
-                    write_parquet(staged, f"rows/{erasure}.parquet", kept, declared),
-                    write_parquet(staged, f"dropped/{erasure}.parquet", dropped, Dropped.arrow_schema()),
-                ]
-                for file in files:
-                    self.storage.add(staged / file.path, f"{address.prefix}/{file.path}")
+            files, changed = [], 0
+            for number, file in enumerate(manifest.files):
+                rows = pl.read_parquet(self.storage.uri(f"{address.prefix}/{file.path}"))
+                left, n_changed = remove(part_of(file), rows)
+                path = f"{part_of(file)}/{erasure}-{number:05d}.parquet"
+                files.append(file if left.equals(rows) else self._add_file(manifest, path, left, bool(file.content)))
+                changed += n_changed
+            counts = _counts(files, self._scan_files(address, files, "dropped").collect())
             tombstone = Tombstone(
                 erasure=erasure,
-                rows=manifest.rows - kept.height,
-                dropped=manifest.dropped - dropped.height,
+                rows=manifest.rows - counts["rows"],
+                dropped=manifest.dropped - counts["dropped"],
                 changed=changed,
-                content=version_of(TABLES[version.table], version.table, kept, dropped) if _is_todays(manifest) else "",
+                content=self._content(address, files) if _is_todays(manifest) else "",
             )
-            left = {"rows": kept.height, "dropped": dropped.height, "reasons": _reasons(dropped), "files": files}
-            erased = manifest.model_copy(update=left | {"erasures": [*manifest.erasures, tombstone]})
+            erased = manifest.model_copy(update=counts | {"erasures": [*manifest.erasures, tombstone]})
             self.storage.swap(address.manifest, old, erased.to_bytes())
         named = {address.manifest, *(f"{address.prefix}/{file.path}" for file in manifest.files)}
         for other in set(self.storage.files(address.prefix)) - named:
             self.storage.remove(other)
         return self.version(version.table, version.version, version.partition)
+
+    def _add_file(self, manifest: Manifest, path: str, rows: pl.DataFrame, hashed: bool) -> Chunk:
+        """Adds a file to a version, in the schema that this was written in, whatever its table has become since."""
+        described = {column.name: column.description for column in manifest.columns}
+        is_dropped = path.startswith("dropped/")
+        declared = Dropped.arrow_schema() if is_dropped else plain_schema(rows.select(list(described)), described)
+        with self.storage.staging() as staged:
+            file = write_parquet(staged, path, rows, declared)
+            self.storage.add(staged / path, f"{Address(*manifest.place).prefix}/{path}")
+        return Chunk(**file.model_dump(), content=content_of(rows) if hashed else "")
 
     def make_stale(self, table: str) -> None:
         """The next refresh makes the table again, whatever it was made from."""
@@ -266,9 +314,30 @@ class Store:
         for one in chosen:
             self._check_files(one.manifest)
             prefix = Address(*one.manifest.place).prefix
-            files = [file.path for file in one.manifest.files if file.path.startswith(f"{part}/")]
-            paths += [self.storage.uri(f"{prefix}/{path}") for path in files]
+            paths += [self.storage.uri(f"{prefix}/{file.path}") for file in of_part(one.manifest.files, part)]
         return pl.scan_parquet(paths, hive_partitioning=False)
+
+    def read_chunk(self, version: Version, file: Chunk) -> pl.LazyFrame:
+        """The rows of one file of a version, in today's schema (see `require_todays`)."""
+        self._check_files(version.manifest)
+        address = Address(*version.manifest.place)
+        rows = self._scan_files(address, [file], part_of(file))
+        return filled(rows, TABLES[version.table])
+
+    def _scan_files(self, address: Address, files: Iterable[Chunk], part: str) -> pl.LazyFrame:
+        paths = [self.storage.uri(f"{address.prefix}/{file.path}") for file in of_part(files, part)]
+        return pl.scan_parquet(paths, hive_partitioning=False)
+
+    def _hashed(self, address: Address, file: Chunk) -> Chunk:
+        rows = self._scan_files(address, [file], part_of(file)).collect()
+        return file.model_copy(update={"content": content_of(rows)})
+
+    def _content(self, address: Address, files: list[Chunk]) -> str:
+        """What a version of these files in today's schema is named after."""
+        if all(file.content for file in files):
+            return version_of_files(address.table, files)
+        kept, dropped = (self._scan_files(address, files, part).collect() for part in PARTS)
+        return canonical_hash(TABLES[address.table], address.table, kept, dropped)
 
     def version(self, table: str, version: str | None = None, partition: str | None = None) -> Version:
         """A version by its id or the beginning of it; the current one by default."""
@@ -344,16 +413,18 @@ class Store:
 
     def verify(self, version: Version) -> None:
         """Read everything again and compare with the manifest and with the version itself. Raises DamagedVersion."""
-        schema, manifest = TABLES[version.table], version.manifest
+        manifest = version.manifest
         self._verified.clear()
-        kept = self.read(version.table, version.version, version.partition).collect()
-        dropped = self.read_dropped(version.table, version.version, version.partition).collect()
-        if _is_todays(manifest):
-            content = version_of(schema, version.table, kept, dropped)
-            if content != (manifest.erasures[-1].content if manifest.erasures else version.version):
-                # Its manifest agrees with its files, so that a write would take it for whole.
-                problem = f"the rows are those of version {content}: remove this folder first"
-                raise self._damaged(Address(*manifest.place), problem, "")
+        self._check_files(manifest)
+        address = Address(*manifest.place)
+        if not _is_todays(manifest):
+            return
+        files = [self._hashed(address, file) if file.content else file for file in manifest.files]
+        content = self._content(address, files)
+        named = manifest.erasures[-1].content if manifest.erasures else version.version
+        if content != named or files != manifest.files:
+            # Its manifest agrees with its files, so that a write would take it for whole.
+            raise self._damaged(address, f"the rows are those of version {content}: remove this folder first", "")
 
     # Damage
 
@@ -399,13 +470,25 @@ class Store:
         for file in manifest.files:
             if problem := self._verified.fault(f"{address.prefix}/{file.path}", file):
                 raise self._damaged(address, problem, file.path)
-        for part, expected in {"rows/": manifest.rows, "dropped/": manifest.dropped}.items():
-            rows = sum(file.rows for file in manifest.files if file.path.startswith(part))
+        for part, expected in {"rows": manifest.rows, "dropped": manifest.dropped}.items():
+            rows = sum(file.rows for file in of_part(manifest.files, part))
             if rows != expected:
                 raise self._damaged(address, f"{expected:,} rows are counted and the files hold {rows:,}")
 
 
-def _validated(name: str, schema: type[Table], frame: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
+def _validated(table: str, kept: pl.DataFrame | pl.LazyFrame, dropped: pl.DataFrame | pl.LazyFrame) -> Rows:
+    return _valid(table, TABLES[table], kept), _valid(f"{table} (dropped)", Dropped, dropped)
+
+
+def _made(table: str, make: Callable[[], Rows]) -> Rows:
+    return _validated(table, *make())
+
+
+def _nothing(table: str) -> Rows:
+    return TABLES[table].create_empty(), Dropped.create_empty()
+
+
+def _valid(name: str, schema: type[Table], frame: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
     """`frame` in the columns, types and order of its schema, by key; InvalidRows where it breaks the rules."""
     try:
         valid = schema.validate(frame.lazy().collect(), cast=True)
@@ -423,6 +506,16 @@ def _validated(name: str, schema: type[Table], frame: pl.DataFrame | pl.LazyFram
         ) from None
 
 
+def _run(
+    parents: Iterable[Version],
+    code: str,
+    settings: Mapping[str, Any] | None,
+    note: Mapping[str, Any] | None = None,
+) -> Run:
+    made_from = {parent.name: parent.version for parent in parents}
+    return Run(parents=made_from, code=code, settings=dict(settings or {}), note=dict(note or {}))
+
+
 def _equal(one: Run, other: Run) -> bool:
     """Whether two runs are the same but for their time."""
     return one.inputs == other.inputs and one.note == other.note
@@ -438,6 +531,12 @@ def _is_todays(manifest: Manifest) -> bool:
 def _columns(schema: type[Table]) -> list[Column]:
     texts, fields = schema.describe(), schema.arrow_schema()
     return [Column(name=one.name, type=str(one.type), description=texts[one.name]) for one in fields]
+
+
+def _counts(files: list[Chunk], dropped: pl.DataFrame) -> dict[str, Any]:
+    """What a manifest says of its files."""
+    rows, n_dropped = (sum(file.rows for file in of_part(files, part)) for part in PARTS)
+    return {"files": files, "rows": rows, "dropped": n_dropped, "reasons": _reasons(dropped)}
 
 
 def _reasons(dropped: pl.DataFrame) -> dict[str, int]:

@@ -220,12 +220,18 @@ class _PromptRows:
         return rows(PromptSet, self.kept), dropped(self.table, self.lost)
 
 
+# What a prompt needs beside its post: the split of its group, and what a model said of its topic.
+_OF_A_POST = {"splits": ("group_id", "group_id"), "topics": ("post_id", "row_id")}
+
+
 @stage(
     "grpo_ecot",
     group="prompts",
     reads=("prompts", "seed"),
     units={"grpo_ecot": {"post": ("unique_posts",)}},
     optional_parents=("topics",),
+    by_row=True,
+    looks_up=_OF_A_POST,
 )
 def make_grpo_ecot(
     unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame, settings: Settings
@@ -240,6 +246,8 @@ def make_grpo_ecot(
     reads=("prompts", "seed"),
     units={"grpo_coe": {"post": ("unique_posts",)}},
     optional_parents=("topics",),
+    by_row=True,
+    looks_up=_OF_A_POST,
 )
 def make_grpo_coe(unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame, settings: Settings) -> Result:
     """`grpo_coe`: E's prompts."""

@@ -77,8 +77,9 @@ def test_no_contact_datum_is_left(sample_store):
 
 
 def test_signatures_and_credentials_are_cut_and_recorded(sample_store):
-    edits = dict(sample_store.read("clean_posts").select("post_id", "edits").collect().iter_rows())
-    for tag, rule in (("signature", "signature"), ("credential_claim", "credential")):
+    of = (("unique_posts", "signature", "signature"), ("clean_posts", "credential_claim", "credential"))
+    for table, tag, rule in of:
+        edits = dict(sample_store.read(table).select("post_id", "edits").collect().iter_rows())
         rows = _tagged(tag) & edits.keys()
         assert rows
         assert [row for row in rows if rule not in {edit["rule"] for edit in edits[row]}] == []

@@ -4,6 +4,7 @@ import datetime as dt
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -130,17 +131,15 @@ def _erase_from_tables(store: Store, plan: Plan, row_filter: RowFilter) -> Itera
         for version in versions(store, table):
             if f"{version.name}@{version.version}" not in touched:
                 continue
-            kept = dropped = pl.DataFrame()
-            changed = masked = 0
-            if not version.manifest.erased_by(plan.erasure):
-                where = (table, version.version, version.partition)
-                kept, changed = row_filter.split(table, store.read(*where).collect())
-                dropped, masked = row_filter.split(table + DROPPED, store.read_dropped(*where).collect())
-            erased = store.erase(version, kept, dropped, erasure=plan.erasure, changed=changed + masked)
+            erased = store.erase(version, partial(_remove, table, row_filter), erasure=plan.erasure)
             if version.current and table not in PARTITIONED:
                 store.make_stale(table)
             tombstone = erased.manifest.erasures[-1]
             yield Lost(f"{version.name}@{version.version}", tombstone.rows, tombstone.dropped, tombstone.changed)
+
+
+def _remove(table: str, row_filter: RowFilter, part: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    return row_filter.split(table if part == "rows" else table + DROPPED, rows)
 
 
 def _forget_calls(home: Path, plan: Plan) -> list[AtHost]:

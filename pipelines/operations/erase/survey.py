@@ -18,6 +18,7 @@ from polars.selectors import by_name
 import pipelines
 from pipelines.core.files import sha256_of
 from pipelines.core.home import Home
+from pipelines.dedup.formulas import cut_formulas
 from pipelines.dedup.group_keys import dialogue_keys, post_keys
 from pipelines.errors import LedgerBusy, RequestError
 from pipelines.llm.ledger.ledger import Ledger
@@ -205,6 +206,9 @@ def _texts(home: Path, store: Store, row_filter: RowFilter, suppression: Suppres
         if place.table in _AS_WRITTEN:
             words_left.update(_all_words(left))
         if keys := _GROUP_KEYS.get(place.table):
+            if place.table == "clean_posts":  # the answers have their keys without their formulas
+                frame, _ = cut_formulas(frame, 0)
+                left, _ = row_filter.split(place.table, frame)
             losing = frame.filter(row_filter.losing(place.table, frame))
             row_filter.group_keys.update(keys(losing)["keys"].explode())
             keys_left.update(keys(left)["keys"].explode())

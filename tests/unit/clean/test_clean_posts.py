@@ -110,16 +110,6 @@ def test_what_is_cut_from_an_answer_is_recorded_unless_the_answer_is_dropped():
     assert dropped["reason"].to_list() == ["too_short"]
 
 
-def test_a_formula_under_many_questions_is_cut():
-    def answer(n: int) -> str:
-        return f"关于第{n}段，" + f"你在第{n}段里写到的那种累，我读了{n}遍。" * 8 + "愿你被这个世界温柔相待。"
-
-    frame = posts(*(post(n, "", f"{STORY}这是第{n}个夜晚。", answer(n)) for n in range(40)))
-    kept, _ = clean_posts(frame)
-    assert not any(one["text"].endswith("温柔相待。") for answers in kept["answers"].to_list() for one in answers)
-    assert {edit["removed"] for edits in kept["edits"].to_list() for edit in edits} == {"愿你被这个世界温柔相待。"}
-
-
 def test_what_is_no_trouble_of_a_grown_person_is_dropped_with_its_reason():
     cases = [
         ("专业代写论文，包过，价格优惠，加微信abc12345详聊，先到先得，名额有限，欢迎咨询下单。", "advertisement"),

@@ -5,7 +5,7 @@ import pytest
 from store_rows import TABLE, drops, groups
 
 from pipelines.errors import DamagedVersion
-from pipelines.store import Store
+from pipelines.store import Store, parquet
 
 ROWS = groups(50)
 LEFT = ROWS.filter(pl.col("group_id") != "g00007")
@@ -18,8 +18,19 @@ def version(store: Store):
     return store.write(TABLE, ROWS, drops("p1", "p2"), code="1")
 
 
+def leave(kept, dropped=("p2",), changed=3):
+    """What removes all other rows, of each file."""
+
+    def remove(part, rows):
+        if part == "dropped":
+            return rows.filter(pl.col("row_id").is_in(dropped)), 0
+        return rows.filter(pl.col("group_id").is_in(kept["group_id"].implode())), changed
+
+    return remove
+
+
 def erase(store, version, erasure="e1"):
-    return store.erase(version, LEFT, drops("p2"), erasure=erasure, changed=3)
+    return store.erase(version, leave(LEFT), erasure=erasure)
 
 
 def test_it_reads_as_what_is_left_under_its_name(store, version):
@@ -40,7 +51,7 @@ def test_it_reads_as_what_is_left_under_its_name(store, version):
 def test_the_same_erasure_again_changes_nothing_and_another_adds_to_it(store, version):
     erased = erase(store, version)
     assert erase(store, version).manifest == erased.manifest
-    twice = store.erase(erased, LEFT.head(10), drops("p2"), erasure="e2", changed=0)
+    twice = store.erase(erased, leave(LEFT.head(10)), erasure="e2")
     assert [(one.erasure, one.rows) for one in twice.manifest.erasures] == [("e1", 1), ("e2", 39)]
     store.verify(twice)
 
@@ -61,3 +72,17 @@ def test_what_is_written_again_in_full_is_there_in_full(store, version):
     assert (again.version, again.rows, again.manifest.erasures) == (version.version, 50, [])
     assert store.read(TABLE).collect().equals(ROWS)
     assert store.write(TABLE, LEFT, drops("p2")).version != version.version
+
+
+def test_files_that_lose_nothing_stay_as_they_are(store, monkeypatch):
+    monkeypatch.setattr(parquet, "_ROWS_AT_ONCE", 10)
+    version = store.write(TABLE, ROWS, drops("p2"))
+    erased = erase(store, version)
+    changed = [
+        number
+        for number, (one, other) in enumerate(zip(version.manifest.files, erased.manifest.files, strict=True))
+        if one != other
+    ]
+    assert changed == [0]
+    assert len(version.manifest.files) == 6
+    store.verify(erased)

@@ -95,8 +95,7 @@ def test_an_older_meaning_is_refused_and_what_a_newer_gongqing_has_written_is_no
 def test_an_older_version_can_still_be_erased_from(store: Store) -> None:
     rewrite(store, written(store), ROWS.drop("topic"))
     version = store.version(TABLE, partition="sample")
-    left = store.read(TABLE, version.version, "sample").collect().head(2)
-    erased = store.erase(version, left, store.read_dropped(TABLE).collect(), erasure="e1", changed=0)
+    erased = store.erase(version, lambda _, rows: (rows.head(2), 0), erasure="e1")
     assert erased.rows == 2
     assert "topic" not in [column.name for column in erased.manifest.columns]
     assert store.read(TABLE).collect()["topic"].null_count() == 2

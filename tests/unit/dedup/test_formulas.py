@@ -1,14 +1,14 @@
-"""What is cut out of answers: sentences written for this test, laws, and the answers of a real set."""
+"""Formulas are cut off the ends of answers: sentences written for this test, laws, and the answers of a real set."""
 
 import json
-import tomllib
 from pathlib import Path
 
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sample_rows import post, posts
 
-from pipelines.clean.cuts import without_credentials, without_signatures
+from pipelines.dedup.formulas import cut_formulas, without_signatures
 
 FORMULA = "愿你夜里有灯，心里有岸。"
 BODIES = [
@@ -105,35 +105,16 @@ def test_the_formulas_of_a_real_set(shared: Path):
     assert 0.3 <= edits["row_id"].n_unique() / frame.height <= 0.5
     assert edits["removed"].str.len_chars().max() <= 60
     assert without_signatures(plain)[1].is_empty()
-    _, credentials = without_credentials(plain)
-    assert credentials.height == 6
-    assert credentials["removed"].str.contains("咨询师").all()
 
 
-SENTENCES = tomllib.loads(Path(__file__).with_name("credentials.toml").read_text(encoding="utf-8"))
-
-
-def test_a_claim_is_cut_and_what_is_left_can_be_read():
-    wanted = SENTENCES["claims"]
-    plain, edits = without_credentials(answers(*wanted))
-    assert len(wanted) > 40
-    assert dict(zip(wanted, plain["text"], strict=True)) == wanted
-    assert set(edits["rule"]) == {"credential"}
-    assert set(edits["row_id"]) == set(plain["row_id"])
-    before_of = dict(zip(plain["row_id"], wanted, strict=True))
-    assert all(removed in before_of[row_id] for row_id, removed in edits.select("row_id", "removed").rows())
-
-
-def test_claims_about_others_stay():
-    plain, edits = without_credentials(answers(*SENTENCES["stays"]))
-    assert edits.rows() == []
-    assert plain["text"].to_list() == SENTENCES["stays"]
-
-
-@settings(max_examples=20)
-@given(st.lists(st.text(max_size=30) | st.none(), max_size=4))
-def test_other_texts_are_left_as_they_are(texts: list[str | None]):
-    frame = answers(*texts)
-    plain, edits = without_credentials(frame)
-    assert edits.is_empty() or plain.height == frame.height
-    assert without_credentials(plain)[0].equals(plain)
+def test_posts_lose_the_formulas_of_their_answers_and_an_answer_that_was_little_else():
+    bodies = [f"关于第{n}段，" + f"你在第{n}段里写到的那种累，我读了{n}遍。" * 8 for n in range(40)]
+    texts = [*(body + FORMULA for body in bodies), "先睡一觉。" + FORMULA]
+    frame = posts(*(post(n, "", text, bodies[0] + "。") for n, text in enumerate(texts)))
+    plain, dropped = cut_formulas(frame, min_answer_chars=10)
+    assert [answers[0]["text"] for answers in plain["answers"]] == [*bodies, bodies[0] + "。"]
+    assert {edit["removed"] for edits in plain["edits"] for edit in edits} == {FORMULA}
+    assert [len(edits) for edits in plain["edits"]] == [1] * 40 + [0]
+    assert dropped.select("unit", "reason", "detail").rows() == [("answer", "too_short", "5 characters")]
+    assert plain.drop("answers", "edits").equals(frame.drop("answers", "edits"))
+    assert cut_formulas(plain, min_answer_chars=10)[0].equals(plain)

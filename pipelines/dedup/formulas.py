@@ -1,151 +1,29 @@
-"""What is cut out of answers, by clauses: claims of a credential, and signatures and formulas.
+"""Openings and closings of answers that are repeated over the corpus: signatures, greetings, forms of a site.
 
-A claim goes whether it is true or not: a model that learns from the answers must not learn to claim what it is not.
 A formula stands at either end of answers to many different questions, beside many different neighbouring clauses
 (accessor variety, Feng et al. 2004): a copied answer always has the same, and so has half a formula.
 """
 
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
-from pipelines.text.lexicon import alternation, filled, lexicon
+from pipelines.text.clauses import MARKS, clauses, ends_strongly
+from pipelines.text.keys import n_chars
+from schemas.dropped import drops
+from schemas.posts import EDIT, CleanPosts
 
 # What is recorded of clauses that were cut out of answers: schemas.posts.EDIT.
 EDITS = pl.Schema({"row_id": pl.String, "rule": pl.String, "removed": pl.String})
 
-# 、 divides a list and ： announces what follows: neither ends a clause. A line end does.
-_STRONG = "。！？!?；;…～~\n"
-_MARKS = f"{_STRONG}，,"
-_CLOSING = '”’"）)】」』'
-
-# Marks before the first clause belong to it, and what closes a quotation belongs to what it closes.
-_CLAUSE = rf"[{_MARKS}]*[^{_MARKS}]+[{_MARKS}]*(?:[{_CLOSING}]+[{_MARKS}]*)?"
-_ENDS_STRONGLY = rf"[{_STRONG}][{_MARKS}{_CLOSING}\s]*$"
 # Words that lead over to what has been cut off.
 _LEADING_OVER = (
-    rf"(^|[{_MARKS}])\s*(?:最后|最后的最后|总之|总而言之|无论如何|不管怎么?样|另外|还有|以上|ε?我在)[，,：:\s]*$"
+    rf"(^|[{MARKS}])\s*(?:最后|最后的最后|总之|总而言之|无论如何|不管怎么?样|另外|还有|以上|ε?我在)[，,：:\s]*$"
 )
 
 
-def _clauses(text: pl.Expr) -> pl.Expr:
-    """`text` as the list of its clauses, which put together are the text; empty where there is nothing but marks."""
-    return text.str.extract_all(_CLAUSE)
-
-
-def _ends_strongly(clause: pl.Expr) -> pl.Expr:
-    """Whether a sentence or a line ends with `clause`."""
-    return clause.str.contains(_ENDS_STRONGLY)
-
-
-# A bare title counts as a claim among so many clauses at the end of an answer.
-_NEAR_THE_END = 3
-_MARKS_AROUND = "。！？!?；;…～~，,、：: \t\n—-–*#·.“”\"'‘’（）()【】[]"
-
-
-def without_credentials(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The answers (`row_id`, `text`) without the clauses in which their writers claim a credential.
-
-    Returns `(answers, edits)`: the same rows with `text` cut, and EDITS with the rule "credential", one row a run of
-    clauses.
-    """
-    numbered = answers.select("row_id", "text").with_row_index("row")
-    edits = [pl.DataFrame(schema=EDITS)]
-    pending = numbered.filter(pl.col("text").str.contains(_patterns()["near"]))
-    while not pending.is_empty():
-        pending, made = _cut(pending)  # what was third may now be first
-        numbered = numbered.update(pending.select("row", "text"), on="row", how="left")
-        edits.append(made)
-    return answers.with_columns(numbered["text"]), pl.concat(edits)
-
-
-def _cut(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The answers that had a claim, now without it, and the edits."""
-    marked = _marked(answers)
-    cut = marked.filter("cut")
-    edits = cut.group_by("row", "row_id", "block", maintain_order=True).agg(removed=pl.col("clause").str.join(""))
-    edits = edits.select("row_id", rule=pl.lit("credential"), removed=pl.col("removed").str.strip_chars())
-    return _joined(marked.join(cut, on="row", how="semi", maintain_order="left")), edits
-
-
-def _marked(answers: pl.DataFrame) -> pl.DataFrame:
-    """One row a clause, with whether it is to be `cut`: a claim, or what directly follows one and goes on with it. A
-    `block` begins with each clause that is neither, so that what is cut of a block is its end.
-    """
-    patterns = _patterns()
-    words = pl.col("words")
-    place, n_clauses = pl.int_range(pl.len()).over("row"), pl.len().over("row")
-    begins = ~pl.col("weak").shift(1).over("row").fill_null(False)
-    addressed = (place <= 2) & words.shift(1).over("row").fill_null("").str.contains(patterns["address"])
-    by_itself = (place == 0) | addressed | (begins & (place >= n_clauses - _NEAR_THE_END))
-    goes_on = words.shift(-1).over("row").fill_null("").str.contains("我", literal=True)
-    claims = (
-        words.str.contains(patterns["claims"])
-        | (words.str.contains(patterns["as_one"]) & goes_on)
-        | (words.str.contains(patterns["bare"]) & by_itself)
-    )
-    claimed = pl.col("claims").cast(pl.Int8).cum_max().over("row", "block").cast(pl.Boolean)
-    return (
-        answers.select("row", "row_id", clause=_clauses(pl.col("text")))
-        .explode("clause", empty_as_null=False)
-        .with_columns(clause=_headed(pl.col("clause")))
-        .explode("clause", empty_as_null=False)
-        .with_columns(words=pl.col("clause").str.strip_chars(_MARKS_AROUND), weak=~_ends_strongly(pl.col("clause")))
-        .with_columns(claims=claims, further=words.str.contains(patterns["further"]))
-        .with_columns(block=(~pl.col("claims") & ~pl.col("further")).cum_sum().over("row"))
-        .with_columns(cut=claimed)
-        .with_columns(cut=pl.col("cut") & (pl.col("claims") | pl.col("further")))
-    )
-
-
-def _headed(clause: pl.Expr) -> pl.Expr:
-    """`clause` as a list: what announces the rest of it ("心理咨询师为您解答：") apart, where it begins so."""
-    heads = map(_filled, lexicon("credentials", __file__)["heads"])
-    head = pl.coalesce(clause.str.extract(pattern) for pattern in heads).fill_null("")
-    rest = clause.str.slice(head.str.len_chars())
-    return pl.concat_list(head, rest).list.filter(pl.element() != "")
-
-
-def _joined(marked: pl.DataFrame) -> pl.DataFrame:
-    """The texts without what was cut, in whole sentences. A clause that was not the end of its sentence and now is gets
-    the marks of that end; a word that hung on a claim ("但是", "所以") goes with it.
-    """
-    clause, cut = pl.col("clause"), pl.col("cut")
-    marks = clause.str.extract(r"([。！？!?；;…～~\n]+)[^\p{L}\p{N}]*$").last().over("row", "block")
-    loses_its_end = pl.col("weak") & cut.shift(-1).over("row").fill_null(False) & marks.is_not_null()
-    hangs = (cut & pl.col("weak")).shift(1).over("row").fill_null(False)
-    left = (
-        pl.when(loses_its_end)
-        .then(clause.str.replace(r"[，,\s]+$", "") + marks)
-        .when(hangs)
-        .then(clause.str.replace(_patterns()["hanging"], ""))
-        .otherwise(clause)
-    )
-    return (
-        marked.with_columns(clause=pl.when(cut).then(pl.lit("")).otherwise(left))
-        .group_by("row", maintain_order=True)
-        .agg(pl.col("row_id").first(), text=clause.str.join("").str.strip_chars())
-    )
-
-
-def _filled(pattern: str) -> str:
-    words = lexicon("credentials", __file__)
-    return filled(pattern, {name: words[name] for name in ("title", "trade", "medic", "self", "years")})
-
-
-@cache
-def _patterns() -> dict[str, str]:
-    words: dict[str, Any] = lexicon("credentials", __file__)
-    return {
-        "near": words["near"],
-        "claims": _filled(alternation(words["claims"])),
-        "further": _filled(alternation([*words["further"], words["calling"]])),
-        **{name: _filled(words[name]) for name in ("as_one", "bare", "address", "hanging")},
-    }
-
-
 _SIDES = ("opening", "closing")
+_FIELDS = [field.name for field in CleanPosts.columns()["answers"].dtype.inner.fields]  # type: ignore[attr-defined]
 
 # A formula is so many clauses at most.
 _MOST_CLAUSES = 4
@@ -155,6 +33,43 @@ _LEAST = 3
 # The least share of its occurrences as separate sentences: what mostly is a part of one cannot be cut out of it.
 _ON_ITS_OWN = 1 / 3
 _PARTICLES = "呀啊哦呢吧喔哟噢哈啦嘛"
+
+_EDIT = pl.struct("row_id", "rule", "removed").cast(EDIT.dtype)
+
+
+def cut_formulas(posts: pl.DataFrame, min_answer_chars: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Posts whose answers have lost their formulas; an answer that has no more characters left than that is dropped.
+
+    Args:
+        posts: Rows of `clean_posts`.
+        min_answer_chars: White space is not counted.
+
+    Returns `(posts, dropped)`: all posts, with what was cut among their `edits`, and the answers that are too short.
+    """
+    answers = posts.select("post_id", "source", "answers").explode("answers", empty_as_null=False).unnest("answers")
+    came = answers.select("author", "source", "text", row_id="answer_id", group="post_id")
+    plain, edits = without_signatures(came)
+    if edits.is_empty():
+        return posts, drops(answers.clear(), "unique_posts", "answer", "answer_id", pl.lit(""), pl.lit(""))
+    left = answers.with_columns(text=plain["text"]).with_columns(n_chars=n_chars(pl.col("text")))
+    is_short = pl.col("answer_id").is_in(edits["row_id"].implode()) & (pl.col("n_chars") <= min_answer_chars)
+    stays, short = left.filter(~is_short), left.filter(is_short)
+    known = posts.select(edits=pl.col("edits").explode(empty_as_null=False)).unnest("edits")
+    cut = stays.select("post_id", row_id="answer_id").join(
+        pl.concat([known, edits]), on="row_id", maintain_order="left_right"
+    )
+    changed = {
+        "answers": stays.group_by("post_id", maintain_order=True).agg(answers=pl.struct(_FIELDS)),
+        "edits": cut.group_by("post_id", maintain_order=True).agg(
+            edits=pl.struct("row_id", "rule", "removed").cast(EDIT.dtype)
+        ),
+    }
+    for column, lists in changed.items():
+        empty = pl.lit(pl.Series([[]], dtype=posts.schema[column]))
+        joined = posts.drop(column).join(lists, on="post_id", how="left", maintain_order="left")
+        posts = joined.with_columns(pl.col(column).fill_null(empty)).select(posts.columns)
+    too_short = pl.format("{} characters", pl.col("n_chars"))
+    return posts, drops(short, "unique_posts", "answer", "answer_id", pl.lit("too_short"), too_short)
 
 
 class Threshold(NamedTuple):
@@ -243,7 +158,7 @@ class _Answers:
         cut = longest.join(self.texts, on="row", maintain_order="left")
         text, n_cut = pl.col("text"), pl.col("words").str.len_chars()
         if side == "opening":
-            rest = text.str.slice(n_cut).str.strip_chars_start(f"{_MARKS}、：: ").str.strip_chars()
+            rest = text.str.slice(n_cut).str.strip_chars_start(f"{MARKS}、：: ").str.strip_chars()
             cut = cut.with_columns(text=rest, removed="words")
         else:
             # The word that led over to what is cut ("最后，…") goes with it, and a full stop replaces a comma.
@@ -252,15 +167,15 @@ class _Answers:
             cut = cut.with_columns(text=whole, removed=text.str.slice(rest.str.len_chars()))
         changed = cut.select(self.texts.columns)
         self.texts = pl.concat([self.texts.join(changed, on="row", how="anti"), changed])
-        for end, clauses in self.ends.items():
-            self.ends[end] = pl.concat([clauses.join(changed, on="row", how="anti"), _ends(changed, end)])
+        for end, outer in self.ends.items():
+            self.ends[end] = pl.concat([outer.join(changed, on="row", how="anti"), _ends(changed, end)])
         return cut.select("row", pl.col("removed").str.strip_chars())
 
 
 def _ends(answers: pl.DataFrame, side: str) -> pl.DataFrame:
     """The outermost clauses of each answer, from the end inwards, their `keys`, and how many of them are `whole`."""
     text = pl.col("text")
-    near = _clauses(text.str.head(_REACH)) if side == "opening" else _clauses(text.str.tail(_REACH)).list.reverse()
+    near = clauses(text.str.head(_REACH)) if side == "opening" else clauses(text.str.tail(_REACH)).list.reverse()
     reaches_over = (text.str.len_chars() > _REACH).cast(pl.Int64)
     return (
         answers.select(
@@ -293,7 +208,7 @@ def _outermost(ends: pl.DataFrame, side: str, n_clauses: int) -> pl.DataFrame:
             key=letters.list.join("").str.replace(rf"[{_PARTICLES}]+$", ""),
             words=words.list.join(""),
             neighbour=key.get(n_clauses, null_on_oob=True).fill_null(pl.format("\n{}", "row")),
-            alone=_ends_strongly(boundary).fill_null(True),
+            alone=ends_strongly(boundary).fill_null(True),
         )
     )
 

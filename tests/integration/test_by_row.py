@@ -1,0 +1,126 @@
+"""Stages that look at one row at a time: made only of what is new, and the same as if all were."""
+
+from pathlib import Path
+from random import Random
+
+import polars as pl
+import pytest
+
+from pipelines.core.home import Home
+from pipelines.flow.runner import Runner
+from pipelines.flow.stages import STAGES
+from pipelines.settings import Settings
+from pipelines.store import Store
+from schemas.dialogues import CleanDialogues
+from schemas.posts import RawPosts
+
+CLEAN = next(stage for stage in STAGES if stage.name == "clean_posts")
+
+
+def day(number: int, n_posts: int, seed: int = 0) -> pl.DataFrame:
+    """Invented posts of a day, half of them too short to stay."""
+    random = Random(f"{number} {seed}")
+    rows = []
+    for post in range(n_posts):
+        source_id = f"{number:03d}{post:04d}"
+        words = random.choices("我最近总是睡不着觉心里很乱不知道该怎么办才好", k=random.choice([5, 40]))
+        rows.append(
+            {
+                "post_id": f"made:{source_id}",
+                "source": "made",
+                "source_id": source_id,
+                "title": "我该怎么办",
+                "description": "".join(words),
+                "subtopics": [],
+                "lang": "zh",
+                "origin": "human",
+                "lineage": [],
+                "licence": "none",
+                "consent": "invented",
+                "answers": [],
+            }
+        )
+    return pl.DataFrame(rows, schema=RawPosts.polars_schema())
+
+
+def run(store: Store) -> str:
+    (version,) = Runner(store, Settings()).run(CLEAN)
+    store.verify(version)
+    return version.version
+
+
+def inodes(store: Store, version: str) -> set[int]:
+    return {path.stat().st_ino for path in Path(store.storage.uri(f"clean_posts/{version}")).glob("*/*.parquet")}
+
+
+@pytest.fixture
+def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Store, Store]:
+    """One that is refreshed day by day, and one in which all is new; pieces are of about twenty posts."""
+    monkeypatch.setattr("pipelines.flow.chunks._ROWS", 20)
+    return Store(Home(tmp_path / "daily").data), Store(Home(tmp_path / "whole").data)
+
+
+def test_days_that_come_one_after_the_other_give_what_a_full_run_gives(stores: tuple[Store, Store]) -> None:
+    daily, whole = stores
+    days = list(range(6))
+    Random(1).shuffle(days)
+    shared = []
+    for number in days:
+        daily.write("raw_posts", day(number, 10 + number), partition=f"made@{number:02d}")
+        before = daily.current("clean_posts")
+        after = run(daily)
+        if before:
+            shared.append(bool(inodes(daily, before[0].version) & inodes(daily, after)))
+    assert sum(shared) >= 4, "what is not new keeps its files"
+    for number in range(6):
+        whole.write("raw_posts", day(number, 10 + number), partition=f"made@{number:02d}")
+    assert run(whole) == daily.version("clean_posts").version
+    assert whole.version("clean_posts").dropped > 20
+
+
+def test_a_day_that_changes_is_made_again_and_a_day_that_goes_is_gone(stores: tuple[Store, Store]) -> None:
+    daily, whole = stores
+    for number in range(8):
+        daily.write("raw_posts", day(number, 12), partition=f"made@{number:02d}")
+    run(daily)
+    daily.write("raw_posts", day(3, 15, seed=1), partition="made@03")
+    daily.write("raw_posts", day(5, 0), partition="made@05")
+    run(daily)
+    for number in range(8):
+        rows = {3: day(3, 15, seed=1), 5: day(5, 0)}.get(number, day(number, 12))
+        whole.write("raw_posts", rows, partition=f"made@{number:02d}")
+    assert run(whole) == daily.version("clean_posts").version
+
+
+def test_other_settings_make_every_piece_again(stores: tuple[Store, Store]) -> None:
+    store, _ = stores
+    store.write("raw_posts", day(1, 100), partition="made@01")
+    first = run(store)
+    settings = Settings().model_copy(update={"filters": Settings().filters.model_copy(update={"min_post_chars": 0})})
+    (second,) = Runner(store, settings).run(CLEAN)
+    assert second.dropped < store.version("clean_posts", first).dropped
+    assert run(store) == first
+
+
+def test_a_row_that_is_looked_up_and_changes_makes_its_piece_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`grpo_ecot` looks the split of a group up: one that moves (an older version promoted) moves its prompts alone."""
+    monkeypatch.setattr("pipelines.store.parquet._CHUNK_ROWS", 10)
+    monkeypatch.setattr("pipelines.flow.chunks._ROWS", 10)
+    store, stages = Store(Home(tmp_path).data), {stage.name: stage for stage in STAGES}
+    for number in range(6):
+        store.write("raw_posts", day(number, 20), partition=f"made@{number:02d}")
+    store.write("clean_dialogues", CleanDialogues.create_empty())
+    for name in ("clean_posts", "unique", "grpo_ecot"):
+        before = Runner(store, Settings()).run(stages[name])[-1]
+    splits = store.read("splits").collect()
+    row = store.read("grpo_ecot").filter(split="train").collect()["row_id"][0]
+    group = store.read("unique_posts").filter(post_id=row).collect()["group_id"][0]
+    moved = pl.when(pl.col("group_id") == group).then(pl.lit("test")).otherwise("split")
+    store.write("splits", splits.with_columns(split=moved))
+    (after,) = Runner(store, Settings()).run(stages["grpo_ecot"])
+    changed = store.diff("grpo_ecot", before.version, after.version).changed
+    assert changed["row_id"].to_list() == [row]
+    stayed = {file.made_from for file in before.manifest.files} & {file.made_from for file in after.manifest.files}
+    assert len(stayed) == len({file.made_from for file in before.manifest.files}) - 1 > 2

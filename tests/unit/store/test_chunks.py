@@ -1,0 +1,117 @@
+"""A version is cut into chunks: where some rows change, the others keep their files."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+from store_rows import TABLE, drops, groups
+
+from pipelines.errors import InvalidRows
+from pipelines.store import Store, parquet
+from pipelines.store.chunks import of_part
+from pipelines.store.parquet import cut
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of five rows on the average, and ten at most."""
+    monkeypatch.setattr(parquet, "_CHUNK_ROWS", 5)
+    monkeypatch.setattr(parquet, "_ROWS_AT_ONCE", 10)
+
+
+@given(st.sets(st.integers(0, 10**6), max_size=200), st.integers(0, 10**6))
+def test_all_rows_are_in_chunks_and_one_more_changes_few_of_them(numbers: set[int], another: int) -> None:
+    chunks = []
+    for some in (numbers, numbers | {another}):
+        frame = pl.DataFrame({"key": sorted(map(str, some))}, schema={"key": pl.String})
+        cuts = cut(frame, ["key"])
+        assert sum(one.rows for one in cuts) == frame.height
+        assert all(0 < one.rows <= 10 for one in cuts) or not some
+        assert [one.start for one in cuts] == [sum(one.rows for one in cuts[:n]) for n in range(len(cuts))]
+        chunks.append({one.content for one in cuts})
+    before, after = chunks
+    # The chunk that it falls into, and those behind it that are full, up to the next end that a key chose.
+    assert len(after - before) <= 2 + sum(one.rows == 10 for one in cuts)
+
+
+def inodes(store: Store, version: str) -> set[int]:
+    folder = Path(store.storage.uri(f"{TABLE}/{version}"))
+    return {path.stat().st_ino for path in folder.glob("*/*.parquet")}
+
+
+def test_a_write_links_the_chunks_that_are_there(store: Store) -> None:
+    first = store.write(TABLE, groups(200), drops("p1"))
+    more = pl.concat([groups(200), groups(1, "another").with_columns(group_id=pl.lit("g00100a"))]).sort("group_id")
+    second = store.write(TABLE, more, drops("p1"))
+    assert len(inodes(store, second.version) - inodes(store, first.version)) <= 3
+    assert len(second.manifest.files) > 20
+    assert_frame_equal(store.read(TABLE).collect(), more)
+    for version in (first, second):
+        store.verify(version)
+
+
+def test_a_damaged_chunk_is_written_and_not_linked(store: Store) -> None:
+    first = store.write(TABLE, groups(50))
+    path = Path(store.storage.uri(f"{TABLE}/{first.version}/{first.manifest.files[0].path}"))
+    path.write_bytes(path.read_bytes()[:-1])
+    second = store.write(TABLE, groups(50), drops("p1"))
+    store.verify(second)
+    assert store.write(TABLE, groups(50)).version == first.version
+    store.verify(first)
+
+
+MADE: list[str] = []
+
+
+def named(name: str) -> pl.DataFrame:
+    return groups(30, name).with_columns(group_id=name + pl.col("group_id"))
+
+
+def makers(*names: str):
+    """Chunks of 30 rows each, which note that they were made."""
+
+    def make(name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+        MADE.append(name)
+        return named(name), drops(name)
+
+    MADE.clear()
+    return [(name, lambda name=name: make(name)) for name in names]
+
+
+def test_chunks_are_made_only_where_they_are_made_from_something_new(store: Store) -> None:
+    first = store.write_chunks(TABLE, makers("a", "b"), code="1")
+    assert MADE == ["a", "b"]
+    assert (first.rows, first.dropped, first.manifest.reasons) == (60, 2, {"post: too_short": 2})
+    assert store.write_chunks(TABLE, makers("a", "b"), code="1").version == first.version
+    second = store.write_chunks(TABLE, makers("a", "c", "b"), code="1")
+    assert MADE == ["c"]
+    expected = pl.concat([named(name) for name in ("a", "c", "b")])
+    assert_frame_equal(store.read(TABLE).collect(), expected)
+    assert store.read_dropped(TABLE).collect()["row_id"].to_list() == ["a", "c", "b"]
+    for version in (first, second):
+        store.verify(version)
+    assert [len(of_part(second.manifest.files, part)) for part in ("rows", "dropped")] == [3, 3]
+
+
+def test_what_came_to_the_same_by_another_way_is_known_by_its_new_name(store: Store) -> None:
+    first = store.write_chunks(TABLE, makers("a"), code="1")
+    renamed = [(f"{name} with another code", make) for name, make in makers("a")]
+    assert store.write_chunks(TABLE, renamed, code="2").version == first.version
+    MADE.clear()
+    store.write_chunks(TABLE, renamed, code="2")
+    assert MADE == []
+
+
+def test_a_table_of_no_chunk_is_empty(store: Store) -> None:
+    version = store.write_chunks(TABLE, [])
+    assert (version.rows, store.read(TABLE).collect().height) == (0, 0)
+    store.verify(version)
+
+
+def test_one_key_in_two_chunks_is_refused(store: Store) -> None:
+    with pytest.raises(InvalidRows, match="30 rows of splits"):
+        store.write_chunks(TABLE, [("a", lambda: (groups(30), drops())), ("b", lambda: (groups(40), drops()))])
+    assert store.pointer(TABLE) is None
