@@ -4,9 +4,10 @@
 
 The posts are recombined from the sentences of ../shared/data/real_posts, in the lengths of these: a thousand posts a
 day, every other one with an answer, two in a hundred a copy of another with a few characters changed. Beside them a
-fifth as many dialogues, recombined from SMILE. Each stage that needs no model runs in a process of its own, first on
-everything, then after one more day of a thousand posts. The last line of each size is the share that the new day costs
-of the full run; the last table holds the exponents between the sizes (1: the cost grows as the corpus does).
+fifth as many dialogues, recombined from SMILE. Each stage that needs no model runs in a process of its own: first on
+everything, then after one more day of a thousand posts, then after one post is erased. The last line of each size is
+the share that these cost of the full run; the last lines hold the exponents between the sizes (1: the cost grows as the
+corpus does).
 """
 
 import argparse
@@ -34,9 +35,10 @@ from rich.table import Table
 
 from benchmarks.corpus import ROOT, SHARED
 from pipelines.core.home import Home
-from pipelines.core.stage import Stage
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
+from pipelines.operations.erase.erasing import erase
+from pipelines.operations.erase.survey import Request
 from pipelines.settings import Settings
 from pipelines.store.store import Store
 from schemas.dialogues import ImportedDialogues
@@ -132,7 +134,7 @@ def dialogues(n: int) -> pl.DataFrame:
     """`n` rows of `imported_dialogues` of eight turns, always the same ones."""
     random, spoken, rows = Random(n), _spoken(), []
     for number in range(n):
-        turns = [
+        turns: list[dict[str, object]] = [
             {
                 "role": ("seeker", "supporter")[place % 2],
                 "text": random.choice(spoken),
@@ -169,17 +171,20 @@ def write_day(home: Path, day: int) -> None:
 
 
 def _size(folder: Path) -> float:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+    """MB of all files, one that several versions share counted once."""
+    files = {status.st_ino: status.st_size for path in folder.rglob("*") if (status := path.stat()) and path.is_file()}
+    return sum(files.values()) / 1e6
 
 
-def _watched(home: Path, stage: Stage) -> Cost:
-    """The cost of one stage, made by a process that does nothing else."""
+def _watched(home: Path, *arguments: str) -> Cost:
+    """The cost of a process that does nothing else."""
     before, started = _size(home), time.monotonic()
-    command = [sys.executable, "-m", "benchmarks.scale", "--home", str(home), "--stage", stage.name]
-    process = subprocess.Popen(command, cwd=ROOT)
+    command = [sys.executable, "-m", "benchmarks.scale", "--home", str(home), *arguments]
+    environment = {**os.environ, "GONGQING_AUTHOR_KEY": "of the benchmark alone"}
+    process = subprocess.Popen(command, cwd=ROOT, env=environment)
     _, status, usage = os.wait4(process.pid, 0)
     if status:
-        raise SystemExit(f"{stage.name} failed")
+        raise SystemExit(f"{' '.join(arguments)} failed")
     wall = time.monotonic() - started
     return Cost(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1e3, _size(home) - before)
 
@@ -189,43 +194,46 @@ def _refreshed(home: Path) -> dict[str, Cost]:
     costs = {}
     for stage in STAGES:
         if not stage.asks or stage.structural:
-            cost = _watched(home, stage)
+            cost = _watched(home, "--stage", stage.name)
             if Runner(Store(Home(home).data), Settings()).status(stage).waits is None:
                 costs[stage.name] = cost
     return costs
 
 
 def measure(home: Path, posts: int) -> dict[str, dict[str, Cost]]:
-    """What a full run costs, and one after another day, by stage."""
+    """What a full run costs, one after another day, and one after an erasure, by stage."""
     days = posts // A_DAY
     for day in range(days):
         write_day(home, day)
     Store(Home(home).data).write("imported_dialogues", dialogues(posts // 5), partition="told")
     costs = {"all": _refreshed(home)}
     write_day(home, days)
-    return costs | {"a day more": _refreshed(home)}
+    costs["a day more"] = _refreshed(home)
+    erasing = _watched(home, "--erase", f"made:{posts // 2:09d}")
+    return costs | {"a post erased": {"erasing": erasing, **_refreshed(home)}}
 
 
 def _total(costs: dict[str, Cost]) -> Cost:
-    return Cost(
-        *(sum(getattr(cost, name) for cost in costs.values()) for name in ("cpu", "wall")),
-        max(cost.memory for cost in costs.values()),
-        sum(cost.disk for cost in costs.values()),
-    )
+    every = list(costs.values())
+    memory = max(cost.memory for cost in every)
+    return Cost(sum(one.cpu for one in every), sum(one.wall for one in every), memory, sum(one.disk for one in every))
 
 
 def _table(posts: int, costs: dict[str, dict[str, Cost]]) -> Table:
     table = Table(title=f"{posts:,} posts, {posts // 5:,} dialogues")
-    for name in ("stage", "CPU s", "wall s", "MB", "disk MB", "CPU s of a day more", "disk MB of it"):
+    for name in ("stage", "CPU s", "wall s", "MB", "disk MB", "a day more: CPU s", "disk MB", "a post erased: CPU s"):
         table.add_column(name, justify="left" if name == "stage" else "right")
-    full, day = costs["all"], costs["a day more"]
-    for name, one, other in [
-        *((name, full[name], day[name]) for name in full),
-        ("together", _total(full), _total(day)),
-    ]:
-        figures = f"{one.cpu:.1f} {one.wall:.1f} {one.memory:,.0f} {one.disk:,.0f} {other.cpu:.1f} {other.disk:,.1f}"
-        table.add_row(name, *figures.split())
-    table.add_row("share of a day more", "", "", "", "", f"{_total(day).cpu / _total(full).cpu:.1%}", "")
+    for stage in (*costs["a post erased"], "together"):
+        full, day, erased = (_total(of) if stage == "together" else of.get(stage) for of in costs.values())
+        table.add_row(
+            stage,
+            *(f"{full.cpu:.1f} {full.wall:.1f} {full.memory:,.0f} {full.disk:,.1f}".split() if full else [""] * 4),
+            *(f"{day.cpu:.1f} {day.disk:,.1f}".split() if day else [""] * 2),
+            f"{erased.cpu:.1f}" if erased else "",
+        )
+    whole = _total(costs["all"]).cpu
+    shares = [f"{_total(costs[run]).cpu / whole:.1%}" for run in ("a day more", "a post erased")]
+    table.add_row("of a full run", "", "", "", "", shares[0], "", shares[1])
     return table
 
 
@@ -234,7 +242,11 @@ def main() -> None:
     parser.add_argument("--posts", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--stage", help=argparse.SUPPRESS)
+    parser.add_argument("--erase", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.erase:
+        erase(arguments.home, Request((arguments.erase,)))
+        return
     if arguments.stage:
         runner = Runner(Store(Home(arguments.home).data), Settings())
         runner.refresh(next(stage for stage in STAGES if stage.name == arguments.stage))

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import dataframely as dy
 
 from pipelines.core.files import storage_errors_reported
 from pipelines.core.stage import Stage
 from pipelines.defs.keys import keys_of
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
-from pipelines.errors import Shrunk
+from pipelines.errors import InvalidRows, Shrunk
 from pipelines.flow.clients import ClientPool
 from pipelines.flow.runner import code_of, reconciliations
 from pipelines.flow.stages import STAGES
@@ -190,10 +189,10 @@ def _checks(stage: Stage, table: str) -> dg.AssetChecksDefinition:
 
 def _check_schema(table: str, store: Store, partition: str | None = None) -> dg.AssetCheckResult:
     try:
-        rows = TABLES[table].validate(store.read(table, partition=partition).collect(), cast=True)
-    except (dy.exc.ValidationError, dy.exc.SchemaError) as error:
-        return _checked(table, "schema", False, problem=str(error))
-    return _checked(table, "schema", True, rows=rows.height)
+        rows = store.validate(store.version(table, partition=partition))
+    except InvalidRows as error:
+        return _checked(table, "schema", False, problem=error.what)
+    return _checked(table, "schema", True, rows=rows)
 
 
 def _check_reconciliations(table: str, results: list[Reconciliation]) -> dg.AssetCheckResult:

@@ -84,10 +84,14 @@ class Staged:
         """Raises InvalidRows where two chunks have a row of the same key."""
         for part, schema in zip(PARTS, schemas(self._table), strict=True):
             paths = [self.folder / file.path for file in of_part(self.files, part)]
-            keys = pl.read_parquet(paths, columns=schema.key())
-            if n_doubled := keys.height - keys.n_unique():
-                raise InvalidRows(
-                    f"{n_doubled:,} rows of {self._table} ({part}) have the key of another: {', '.join(schema.key())}",
-                    where=f"schemas.tables.TABLES[{self._table!r}]",
-                    hint="the same row came in twice, by two data sets or sites; nothing was written",
-                )
+            require_single_keys(f"{self._table} ({part})", pl.read_parquet(paths, columns=schema.key()))
+
+
+def require_single_keys(name: str, keys: pl.DataFrame) -> None:
+    """Raises InvalidRows where two rows have the same key, of which `keys` are the columns."""
+    if n_doubled := keys.height - keys.n_unique():
+        raise InvalidRows(
+            f"{n_doubled:,} rows of {name} have the key of another: {', '.join(keys.columns)}",
+            where=f"schemas.tables.TABLES[{name.partition(' ')[0]!r}]",
+            hint="the same row came in twice, by two data sets or sites; nothing was written",
+        )

@@ -25,7 +25,18 @@ from pydantic import ValidationError
 
 from pipelines.errors import DamagedVersion, InvalidRows, NewerHome, NoVersion, OlderSchema, UnknownName
 from pipelines.store.address import VERSION, Address
-from pipelines.store.chunks import PARTS, AtHand, Makers, Rows, Staged, of_part, part_of, schemas, version_of_files
+from pipelines.store.chunks import (
+    PARTS,
+    AtHand,
+    Makers,
+    Rows,
+    Staged,
+    of_part,
+    part_of,
+    require_single_keys,
+    schemas,
+    version_of_files,
+)
 from pipelines.store.forms import Diff, diff, differing, filled
 from pipelines.store.manifest import Chunk, Column, Manifest, Pointer, Run, Tombstone
 from pipelines.store.parquet import canonical_hash, content_of, cut, version_of, write_parquet
@@ -280,6 +291,19 @@ class Store:
     def check(self, version: Version) -> None:
         """Raises DamagedVersion where a file of a version is missing, or not what its manifest says."""
         self._check_files(version.manifest)
+
+    def validate(self, version: Version) -> int:
+        """How many rows a version has, all held against the rules of its table. Raises InvalidRows.
+
+        They are read chunk by chunk, so that memory does not follow the table.
+        """
+        schema, chunks = TABLES[version.table], of_part(version.manifest.files, "rows")
+        for chunk in chunks:
+            _valid(version.table, schema, self.read_chunk(version, chunk))
+        if len(chunks) > 1:
+            keys = self._scan([version], "rows").select(schema.key()).collect()
+            require_single_keys(version.table, keys)
+        return version.rows
 
     def require_todays(self, version: Version) -> None:
         """Raises OlderSchema, or NewerHome, where a version's rows cannot be brought into today's schema."""
