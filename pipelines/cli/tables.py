@@ -74,6 +74,25 @@ def promote(
     terminal.line(f"{promoted.name}: version {promoted.version} is current")
 
 
+@tables_app.command()
+def prune(
+    keep: Annotated[int, typer.Option(min=1, help="The newest versions to keep of each table or partition.")] = 3,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list them.")] = False,
+) -> None:
+    """Remove old versions that nothing needs: no release pins them, and no current table was made from them."""
+    from pipelines.operations import prune as pruning
+
+    if dry_run:
+        listed = [(version, 0) for version in pruning.unneeded(home(), keep)]
+        what = "would go; nothing was removed"
+    else:
+        listed = list(pruning.prune(home(), keep))
+        what = f"removed, {sum(freed for _, freed in listed) / 1e6:,.1f} MB free"
+    for version, _ in listed:
+        terminal.line(f"{version.name}@{version.version}  {version.rows:,} rows")
+    terminal.line(f"{len(listed):,} versions {what}")
+
+
 @app.command(rich_help_panel=LOOK)
 def show(
     table: TableName,

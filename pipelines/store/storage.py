@@ -96,6 +96,15 @@ class LocalFolder:
         path.unlink(missing_ok=True)
         sync(path.parent)
 
+    def discard(self, prefix: str) -> int:
+        """Remove everything below `prefix`, all at once. The bytes that are free now: no other version has the file."""
+        target = self.root / prefix
+        with self._alone(), self.staging() as scratch:
+            files = [path.stat() for path in target.rglob("*") if path.is_file()]
+            target.rename(scratch / "discarded")
+            sync(target.parent)
+        return sum(file.st_size for file in files if file.st_nlink == 1)
+
     def files(self, prefix: str) -> list[str]:
         """The keys of all files below `prefix`, sorted."""
         return sorted(str(path.relative_to(self.root)) for path in (self.root / prefix).rglob("*") if path.is_file())

@@ -23,7 +23,7 @@ import dataframely as dy
 import polars as pl
 from pydantic import ValidationError
 
-from pipelines.errors import DamagedVersion, InvalidRows, NewerHome, NoVersion, OlderSchema, UnknownName
+from pipelines.errors import DamagedVersion, InvalidRows, NewerHome, NoVersion, OlderSchema, RequestError, UnknownName
 from pipelines.store.address import VERSION, Address
 from pipelines.store.chunks import (
     PARTS,
@@ -264,6 +264,12 @@ class Store:
         self._point(
             Address(table), lambda old: Pointer.model_validate_json(old or b"").model_copy(update={"inputs": ""})
         )
+
+    def discard(self, version: Version) -> int:
+        """Remove a version that is not the current one; gives the bytes that are free now."""
+        if (pointer := self.pointer(version.table, version.partition)) and pointer.version == version.version:
+            raise RequestError(f"{version.name}@{version.version} is the current version", hint="promote another first")
+        return self.storage.discard(Address(*version.manifest.place).prefix)
 
     # Reading
 
