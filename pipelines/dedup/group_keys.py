@@ -144,7 +144,7 @@ def dialogue_keys(dialogues: pl.DataFrame, texts: pl.DataFrame | None = None) ->
 
 
 def soft_keys(texts: pl.DataFrame, split_of: pl.DataFrame, search: Search) -> pl.DataFrame:
-    """`row_id`, `keys`: the soft keys of rows; a row without any is not there.
+    """`row_id`, `key`: the soft keys of rows; a row without any is not there.
 
     Args:
         texts: `row_id`, `text`, `key` and `title` of posts and dialogues together; titles are too short to be nearly
@@ -155,7 +155,7 @@ def soft_keys(texts: pl.DataFrame, split_of: pl.DataFrame, search: Search) -> pl
     texts = texts.filter(~pl.col("title") & (pl.col("text").str.len_chars() >= TELLING))
     texts = texts.join(split_of, on="row_id", how="left").select("row_id", "text", "key", "split")
     soft = pl.concat([_similar(texts, search), _sharing(texts), _equal_letters(texts)])
-    return soft.group_by("row_id").agg(keys=pl.col("key").unique().sort()).sort("row_id")
+    return soft.unique().sort("row_id", "key")
 
 
 def _at_least(length: int, key: pl.Expr) -> pl.Expr:

@@ -66,16 +66,14 @@ def unique(
     of_posts = pl.col("row_id").is_in(posts["post_id"].implode())
     exact = post_keys(posts, texts.filter(of_posts)), dialogue_keys(dialogues, texts.filter(~of_posts))
     soft = soft_keys(texts, known_splits(pl.concat(exact), known), search)
-    clusters = pl.concat(
-        [posts.select("post_id", "cluster"), dialogues.select(post_id="dialogue_id", cluster="cluster")]
-    )
+    clusters = pl.concat([posts.select("cluster", row_id="post_id"), dialogues.select("cluster", row_id="dialogue_id")])
     grouped = give_splits(
         *exact,
         known,
         sizes,
-        soft=dict(soft.iter_rows()),
-        clusters=dict(clusters.iter_rows()),
-        sources=dict(_sources(posts).iter_rows()),
+        soft=soft,
+        clusters=clusters,
+        sources=_sources(posts),
         seed=seed,
         given_at=given_at,
     )
@@ -140,16 +138,12 @@ def _grouped(frame: pl.DataFrame, row_id: str, grouped: Grouped) -> tuple[pl.Dat
     """The rows with their `group_id`, and those in conflict, which would join groups of different splits. A cluster
     whose middle was dropped may have rows in two splits: these are not one row.
     """
-    split_of = dict(grouped.splits.select("group_id", "split").iter_rows())
-    ids = pl.col(row_id)
-    marked = frame.with_columns(
-        group_id=ids.replace_strict(grouped.groups, default=None, return_dtype=pl.String),
-        conflict=ids.replace_strict(grouped.conflicts, default=None, return_dtype=pl.String),
-    ).with_columns(
-        cluster=pl.concat_str("cluster", pl.col("group_id").replace(split_of), separator=" ", ignore_nulls=True)
+    rows = grouped.rows.join(grouped.splits.select("group_id", "split"), on="group_id", how="left")
+    marked = frame.join(rows, left_on=row_id, right_on="row_id", how="left", maintain_order="left").with_columns(
+        cluster=pl.concat_str("cluster", "split", separator=" ", ignore_nulls=True)
     )
     in_conflict = pl.col("conflict").is_not_null()
-    return marked.filter(~in_conflict).drop("conflict"), marked.filter(in_conflict)
+    return marked.filter(~in_conflict).drop("conflict", "split"), marked.filter(in_conflict)
 
 
 # `splits` is written first: killed after it, the next run has the groups already and gives the same rows.
@@ -262,9 +256,9 @@ def _best_first(frame: pl.DataFrame, row_id: str) -> pl.DataFrame:
 
 
 def _sources(posts: pl.DataFrame) -> pl.DataFrame:
-    """`post_id` and `source`: that of the post that stays of its cluster."""
+    """`row_id` and `source` of each post: that of the post that stays of its cluster."""
     best = _best_first(posts.with_columns(key=keys.key(pl.col("text"))), "post_id")
-    return best.select("post_id", pl.col("source").first().over("cluster"))
+    return best.select(pl.col("source").first().over("cluster"), row_id="post_id")
 
 
 def _answers(members: pl.DataFrame, search: Search) -> pl.DataFrame:

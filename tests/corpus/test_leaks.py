@@ -204,10 +204,10 @@ def test_posts_of_lines_that_many_share_are_many_groups_and_come_out_in_the_shar
     keyed = without_formulas(post_texts(frame))
     exact = post_keys(frame, keyed)
     soft = soft_keys(keyed, known_splits(exact, NONE), name_clusters)
-    given = give_splits(exact, exact.clear(), NONE, Sizes(), soft=dict(soft.iter_rows()))
-    assert max(Counter(given.groups.values()).values()) <= MOST
+    given = give_splits(exact, exact.clear(), NONE, Sizes(), soft=soft)
+    assert max(Counter(given.rows["group_id"]).values()) <= MOST
     assert given.splits.height >= 10_000
     split_of_group = dict(given.splits.select("group_id", "split").iter_rows())
-    rows = Counter(split_of_group[group] for group in given.groups.values())
+    rows = Counter(split_of_group[group] for group in given.rows["group_id"])
     for name in ("test", "validation"):
         assert rows[name] / len(texts) == pytest.approx(getattr(Sizes().posts, name), abs=0.01)

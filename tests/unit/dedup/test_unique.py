@@ -234,7 +234,7 @@ def test_over_refreshes_no_row_of_train_has_a_key_of_test(batches: list[Any], se
         keys = dict(pl.concat(exact).iter_rows())
         assert keys.keys() == split.keys()
         for row, soft in soft_keys_of(made).iter_rows():
-            keys[row] += soft
+            keys[row].append(soft)
         of = {name: {key for row in keys if split[row] == name for key in keys[row]} for name in set(split.values())}
         assert not any(of[a] & of[b] for a in of for b in of if a < b)
         groups = dict(made["splits"][0].select("group_id", "split").iter_rows())

@@ -4,6 +4,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from pipelines.settings import PostSizes, SplitSizes
 from pipelines.settings import Splits as Sizes
-from pipelines.split.splits import MOST, Grouped, give_splits, known_splits
+from pipelines.split.splits import MOST, SOFT, Grouped, give_splits, known_splits
 from schemas.training import Splits
 
 Rows = Mapping[str, Iterable[str]]
@@ -34,6 +35,22 @@ def frame(rows: Rows) -> pl.DataFrame:
     )
 
 
+@dataclass(frozen=True)
+class Given:
+    """`groups`: row → group; `conflicts`: row → the groups that it would join; `splits`: the table."""
+
+    groups: dict[str, str]
+    conflicts: dict[str, str]
+    splits: pl.DataFrame
+
+
+def by_row(given: Grouped) -> Given:
+    groups, conflicts = (
+        dict(given.rows.select("row_id", name).drop_nulls().iter_rows()) for name in ("group_id", "conflict")
+    )
+    return Given(groups, conflicts, given.splits)
+
+
 def give(
     rows: Rows,
     known: pl.DataFrame = NONE,
@@ -41,15 +58,17 @@ def give(
     seed: int = 0,
     dialogues: Rows | None = None,
     soft: Mapping[str, list[str]] | None = None,
-) -> Grouped:
+) -> Given:
     """The source of a row is what its id begins with, as `psyqa:1`."""
-    sources = {row: row.partition(":")[0] for row in rows}
-    return give_splits(
-        *(frame(rows), frame(dialogues or {}), known, wanted), soft=soft, sources=sources, seed=seed, given_at="now"
+    sources = pl.DataFrame(
+        [(row, row.partition(":")[0]) for row in rows], schema={"row_id": pl.String, "source": pl.String}, orient="row"
     )
+    soft_keys = pl.DataFrame([(row, key) for row, keys in (soft or {}).items() for key in keys], SOFT, orient="row")
+    both = frame(rows), frame(dialogues or {})
+    return by_row(give_splits(*both, known, wanted, soft=soft_keys, sources=sources, seed=seed, given_at="now"))
 
 
-def splits_of(given: Grouped) -> dict[str, str]:
+def splits_of(given: Given) -> dict[str, str]:
     """The split of every row that was kept."""
     by_group = dict(given.splits.select("group_id", "split").iter_rows())
     return {row: by_group[group] for row, group in given.groups.items()}
@@ -108,7 +127,8 @@ def test_a_chain_of_new_rows_is_cut_where_two_splits_meet():
 
 def test_rows_that_will_be_merged_count_as_one():
     rows = {"a": ["1"], "a2": ["1", "author"], "b": ["author"], "c": ["2"], "d": ["2"], "e": ["2"]}
-    given = give_splits(frame(rows), frame({}), NONE, sizes(test=2, validation=0), clusters={"a2": "a"})
+    clusters = pl.DataFrame({"row_id": ["a2"], "cluster": ["a"]})
+    given = by_row(give_splits(frame(rows), frame({}), NONE, sizes(test=2, validation=0), clusters=clusters))
     assert splits_of(given) == dict.fromkeys(("a", "a2", "b"), "test") | dict.fromkeys("cde", "train")
 
 
@@ -210,7 +230,7 @@ WANTED = st.sampled_from(
 )
 
 
-def require_no_leak(rows: Rows, given: Grouped) -> None:
+def require_no_leak(rows: Rows, given: Given) -> None:
     split = splits_of(given)
     for one, other in combinations(split, 2):
         if not set(rows[one]).isdisjoint(rows[other]):
@@ -218,7 +238,7 @@ def require_no_leak(rows: Rows, given: Grouped) -> None:
 
 
 def require_same_in_any_order(
-    given: Grouped, rows: dict[str, list[str]], known: pl.DataFrame, chance: random.Random, **args: Any
+    given: Given, rows: dict[str, list[str]], known: pl.DataFrame, chance: random.Random, **args: Any
 ) -> None:
     """In any order of rows and of the table, and once more with its own result."""
     soft = args.pop("soft", {})
@@ -328,7 +348,7 @@ def test_posts_and_dialogues_are_sized_apart_and_a_mixed_group_by_its_posts():
     made_from_posts = {f"m{n}": [f"t:p{n}"] for n in range(50)}
     dialogues = {**made_from_posts, **singletons(60, "d")}
 
-    def tested(given: Grouped) -> Counter[str]:
+    def tested(given: Given) -> Counter[str]:
         return Counter(row[0] for row, split in splits_of(given).items() if split == "test")
 
     assert tested(give(posts, dialogues=dialogues, wanted=wanted)) == {"p": 10, "m": 10, "d": 20}
@@ -369,7 +389,7 @@ def by_source(common: PostSizes | None = None, **sources: SplitSizes) -> Sizes:
     return Sizes(posts=PostSizes(**(common or PostSizes()).model_dump(exclude={"sources"}), sources=sources))
 
 
-def held_out(given: Grouped) -> Counter[str]:
+def held_out(given: Given) -> Counter[str]:
     """The rows in test, by source."""
     return Counter(row.partition(":")[0] for row, split in splits_of(given).items() if split == "test")
 
