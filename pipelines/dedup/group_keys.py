@@ -7,19 +7,24 @@ keys and not the chain: what is in the middle is dropped. A passage in two split
 answer, a turn or a passage of very many rows: a form of a site, a reply that somebody pastes everywhere.
 """
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import polars as pl
 
 from pipelines.core.arrow import Texts, buffers
-from pipelines.core.kernels import Bytes, Keys, Places, Words, kernel
+from pipelines.core.kernels import Bytes, Keys, Places, Words, kernel, part
 from pipelines.dedup.jaccard import similarities
 from pipelines.dedup.search import Search, digests
-from pipelines.split.splits import AUTHOR
+from pipelines.split.splits import AUTHOR, Flags
 from pipelines.text import keys
 
 HASHED = 70  # bytes under one hash
 WINDOW = 15  # hashes of which one is kept
 LENGTH = HASHED + WINDOW - 1  # a passage of so many bytes is always found
+AT_ONCE = 1 << 22  # bytes
+# What stands in more texts or rows than these is a greeting, a form of a site, a song: it makes no two rows one story.
+FORMULA = 50
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd: no byte is lost in the sum
 
@@ -32,53 +37,132 @@ def passages(texts: Texts) -> pl.DataFrame:
     texts that have no HASHED in common share none. A text of fewer than LENGTH bytes, and a null, has none; any other
     about one for every 8 bytes.
     """
+    rows, marks = _together(_fingerprints(texts))
+    return pl.DataFrame({"row": rows, "passage": marks})
+
+
+def _together(parts: Iterable[tuple[Words, Keys]]) -> tuple[Words, Keys]:
+    rows, marks = zip((np.empty(0, np.uint32), np.empty(0, np.uint64)), *parts, strict=True)
+    return np.concatenate(rows), np.concatenate(marks)
+
+
+def _fingerprints(texts: Texts) -> Iterator[tuple[Words, Keys]]:
+    """The rows and the fingerprints of `passages`, for some texts at a time."""
     data, offsets = buffers(texts)
-    nothing = np.empty(0, np.uint32), np.empty(0, np.uint64)
-    n_marks = _winnow(data, offsets, HASHED, WINDOW, *nothing)
-    rows, marks = np.empty(n_marks, np.uint32), np.empty(n_marks, np.uint64)
-    _winnow(data, offsets, HASHED, WINDOW, rows, marks)
-    return pl.DataFrame({"row": rows, "passage": marks}, schema={"row": pl.UInt32, "passage": pl.UInt64})
+    first = 0
+    while first < len(offsets) - 1:
+        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + AT_ONCE, "right")) - 1)
+        room = int(offsets[last] - offsets[first])  # there are fewer fingerprints than bytes
+        rows, marks = np.empty(room, np.uint32), np.empty(room, np.uint64)
+        n = _winnow_all(data, offsets, first, last, rows, marks)
+        yield rows[:n].copy(), marks[:n].copy()
+        first = last
 
 
 @kernel
-def _winnow(data: Bytes, offsets: Places, hashed: int, window: int, rows: Words, marks: Keys) -> int:
-    """Fills `rows` and `marks`, as far as they reach; returns how many fingerprints there are."""
-    hashes = np.zeros(window, np.uint64)
+def _winnow_all(data: Bytes, offsets: Places, first: int, last: int, rows: Words, marks: Keys) -> int:
+    n = 0
+    for row in range(first, last):
+        n_of_text = _winnow(data, offsets[row], offsets[row + 1], marks[n:])
+        rows[n : n + n_of_text] = row
+        n += n_of_text
+    return n
+
+
+@kernel
+def _winnow(data: Bytes, start: int, stop: int, marks: Keys) -> int:
+    """Fills `marks` with the fingerprints of the text `data[start:stop]`; returns how many there are."""
+    hashes = np.zeros(WINDOW, np.uint64)
     leaving = np.uint64(1)  # the factor of the byte that drops out of the sum
-    for _ in range(hashed):
+    for _ in range(HASHED):
         leaving *= _FACTOR
+    total = smallest = np.uint64(0)
+    at = kept = -1
     n_marks = 0
-    for row in range(offsets.shape[0] - 1):
-        start, stop = offsets[row], offsets[row + 1]
-        total = np.uint64(0)
-        smallest = np.uint64(0)
-        at = kept = -1
-        for end in range(start, stop):
-            total = total * _FACTOR + np.uint64(data[end])
-            place = end - start - hashed + 1
-            if place > 0:
-                total -= leaving * np.uint64(data[end - hashed])
-            if place < 0:
-                continue
-            mixed = total ^ total >> np.uint64(32)
-            mixed *= np.uint64(0xD6E8FEB86659FD93)
-            mixed ^= mixed >> np.uint64(32)
-            hashes[place % window] = mixed
-            if at < 0 or mixed <= smallest:
-                smallest, at = mixed, place
-            elif place - at >= window:
-                at = place - window + 1
-                smallest = hashes[at % window]
-                for i in range(at + 1, place + 1):
-                    if hashes[i % window] <= smallest:
-                        smallest, at = hashes[i % window], i
-            if place >= window - 1 and at != kept:
-                kept = at
-                if n_marks < marks.shape[0]:
-                    rows[n_marks] = row
-                    marks[n_marks] = smallest
-                n_marks += 1
+    for end in range(start, stop):
+        total = total * _FACTOR + np.uint64(data[end])
+        place = end - start - HASHED + 1
+        if place > 0:
+            total -= leaving * np.uint64(data[end - HASHED])
+        if place < 0:
+            continue
+        mixed = _mixed(total)
+        hashes[place % WINDOW] = mixed
+        if at < 0 or mixed <= smallest:
+            smallest, at = mixed, place
+        elif place - at >= WINDOW:
+            at = place - WINDOW + 1
+            smallest = hashes[at % WINDOW]
+            for i in range(at + 1, place + 1):
+                if hashes[i % WINDOW] <= smallest:
+                    smallest, at = hashes[i % WINDOW], i
+        if place >= WINDOW - 1 and at != kept:
+            kept = at
+            marks[n_marks] = smallest
+            n_marks += 1
     return n_marks
+
+
+@part
+def _mixed(value: np.uint64) -> np.uint64:
+    value = (value ^ value >> np.uint64(32)) * np.uint64(0xD6E8FEB86659FD93)
+    return value ^ value >> np.uint64(32)
+
+
+def shared_passages(texts: pl.Series) -> pl.DataFrame:
+    """`row`, `key` of passages that stand in 2 to FORMULA of these texts: of those that stand in the same texts one."""
+    seen = np.zeros(1 << max(int(texts.str.len_bytes().sum()) // 2, 2).bit_length() - 1, np.uint8)
+    parts = list(_fingerprints(texts))
+    for _, marks in parts:
+        _note(marks, seen)
+    rows, marks = _together((rows[again], marks[again]) for rows, marks in parts for again in [_again(marks, seen)])
+    del parts
+    order = np.argsort(marks)
+    starts, stops, sets = _sets(marks[order], rows[order], len(texts))
+    runs = pl.DataFrame({"set": sets, "start": starts, "stop": stops, "key": marks[order[starts]]})
+    runs = runs.with_columns(pl.col("key").cast(pl.String))
+    first = runs.group_by("set").agg(pl.col("start", "stop").min_by("key"), key="p:" + pl.col("key").min())
+    places = first.select("key", place=pl.int_ranges("start", "stop")).explode("place")
+    return pl.DataFrame({"row": rows[order[places["place"]]], "key": places["key"]}).unique()
+
+
+@kernel
+def _note(marks: Keys, seen: Bytes) -> None:
+    """Notes in `seen`, of 2^n bytes, whether there is one fingerprint of each remainder or there are several."""
+    for mark in marks:
+        slot = mark & np.uint64(seen.shape[0] - 1)
+        seen[slot] = min(seen[slot] + np.uint8(1), 2)
+
+
+@kernel
+def _again(marks: Keys, seen: Bytes) -> Flags:
+    """Which fingerprints may be there several times: all that are, and some that share a remainder."""
+    several = np.empty(marks.shape[0], np.bool_)
+    for place in range(marks.shape[0]):
+        several[place] = seen[marks[place] & np.uint64(seen.shape[0] - 1)] > 1
+    return several
+
+
+@kernel
+def _sets(marks: Keys, rows: Words, n_rows: int) -> tuple[Places, Places, Keys]:
+    """Of fingerprints in order those of 2 to FORMULA rows: where they start and stop, and a digest of their rows."""
+    starts, stops = np.empty(marks.shape[0] // 2, np.int64), np.empty(marks.shape[0] // 2, np.int64)
+    sets = np.empty(marks.shape[0] // 2, np.uint64)
+    last = np.full(n_rows, -1, np.int64)  # the start of the fingerprint that each row was counted for last
+    n, start = 0, 0
+    while start < marks.shape[0]:
+        stop, n_of, digest = start, 0, np.uint64(0)
+        while stop < marks.shape[0] and marks[stop] == marks[start]:
+            if last[rows[stop]] != start:
+                last[rows[stop]] = start
+                n_of += 1
+                digest += _mixed((np.uint64(rows[stop]) + np.uint64(1)) * _FACTOR)
+            stop += 1
+        if 2 <= n_of <= FORMULA:
+            starts[n], stops[n], sets[n] = start, stop, digest
+            n += 1
+        start = stop
+    return starts[:n], stops[:n], sets[:n]
 
 
 # A title or an opening of fewer characters says too little to make two rows one story: "你好", "好累", "hi".
@@ -86,8 +170,6 @@ TELLING = 10
 # An answer or a later turn of as many characters is nobody's formula; a shorter one may be anybody's.
 LONG = 50
 SIMILAR = 0.8
-# What stands in more texts or rows than these is a greeting, a form of a site, a song: it makes no two rows one story.
-FORMULA = 50
 
 _SOFT = {"row_id": pl.String, "key": pl.String}
 
@@ -115,13 +197,15 @@ def dialogue_texts(dialogues: pl.DataFrame) -> pl.DataFrame:
 
     The opening is the first seeker turn that is long enough; where all of them are short, all of them together.
     """
-    row_id, turn = pl.col("dialogue_id").alias("row_id"), pl.element().struct
-    turns = pl.col("turns").list.eval(keys.key(turn.field("text")))
-    seeker = pl.col("turns").list.eval(keys.key(turn.field("text").filter(turn.field("role") == "seeker")))
-    telling = seeker.list.eval(pl.element().filter(pl.element().str.len_chars() >= TELLING))
+    row_id, text = pl.col("dialogue_id").alias("row_id"), pl.col("text")
+    turns = dialogues.select(row_id, turn="turns").explode("turn", empty_as_null=False).unnest("turn")
+    turns = turns.select("row_id", "role", text=keys.key(text))
+    seeker = turns.filter(role="seeker").group_by("row_id")
+    telling = text.filter(text.str.len_chars() >= TELLING).first()
+    openings = seeker.agg(text=pl.coalesce(telling, text.str.join("\n")))
     return _with_keys(
-        dialogues.select(row_id, text=telling.list.first().fill_null(seeker.list.join("\n"))),
-        dialogues.select(row_id, text=_long(turns)).explode("text"),
+        dialogues.select(row_id).join(openings, on="row_id", how="left", maintain_order="left").fill_null(""),
+        turns.select("row_id", text=_at_least(LONG, text)),
     )
 
 
@@ -208,11 +292,11 @@ def _sharing(texts: pl.DataFrame) -> pl.DataFrame:
     """`row_id`, `key` of rows that share a passage."""
     long = texts.filter(pl.col("text").str.len_bytes() >= LENGTH)
     distinct = long.unique("key").select("key", "text")
-    shared = passages(distinct["text"]).unique().filter(pl.len().over("passage").is_between(2, FORMULA))
-    shared = shared.with_columns(key=distinct["key"].gather(shared["row"]))
-    rows = long.select("row_id", "key", "split").join(shared.select("key", "passage"), on="key")
+    shared = shared_passages(distinct["text"])
+    shared = shared.select(key=distinct["key"].gather(shared["row"]), passage="key")
+    rows = long.select("row_id", "key", "split").join(shared, on="key")
     telling = (pl.col("row_id").n_unique().over("passage") > 1) & (_n_splits("passage") < 2)
-    return rows.filter(telling).select("row_id", key=pl.format("p:{}", "passage")).unique()
+    return rows.filter(telling).select("row_id", key="passage").unique()
 
 
 def _equal_letters(texts: pl.DataFrame) -> pl.DataFrame:

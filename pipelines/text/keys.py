@@ -5,8 +5,11 @@ from functools import cache
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
+from pipelines.core.arrow import buffers, decoded, strings
+from pipelines.core.kernels import Bytes, Places, Words, kernel
 from pipelines.text.characters import CODES, Classes, counted, every_character
 
 # What a string's key is without: width and case; white space as well; all but letters and digits; script.
@@ -25,8 +28,72 @@ def key(text: pl.Expr) -> pl.Expr:
 
     Two texts with the same key are the same text to a reader. For comparison only: NFKC turns ，？！ into ASCII.
     """
-    plain = text.str.normalize("NFKC").str.to_lowercase().str.replace_all(_INVISIBLE, "")
-    return plain.str.normalize("NFKC")  # what stood apart may now compose
+    return text.map_batches(_keys, return_dtype=pl.String, is_elementwise=True)
+
+
+def normalised(text: pl.Expr) -> pl.Expr:
+    """What `key` is, by definition; it is computed once for each character that is the same beside any other."""
+    return _plain(text).str.normalize("NFKC")  # what stood apart may now compose
+
+
+def _plain(text: pl.Expr) -> pl.Expr:
+    return text.str.normalize("NFKC").str.to_lowercase().str.replace_all(_INVISIBLE, "")
+
+
+def _keys(texts: pl.Series) -> pl.Series:
+    data, offsets = buffers(texts)
+    made, ends = np.empty(offsets[-1] - offsets[0], np.uint8), np.zeros(len(offsets), np.int64)
+    whole = pl.Series(_write_keys(data, offsets, _key_of_each(), made, ends))
+    rest = pl.select(normalised(pl.lit(texts.set(whole, None)))).to_series()
+    return rest.zip_with(~whole, strings(made, ends)).set(texts.is_null(), None).alias(texts.name)
+
+
+_MIXED = np.uint32(0xFFFFFFFF)  # no UTF-8 has such a byte
+_PICTURES = 0x1F000, 0x1FB00
+
+
+@kernel
+def _write_keys(data: Bytes, offsets: Places, key_of_each: Words, made: Bytes, ends: Places) -> npt.NDArray[np.bool_]:
+    """Writes the keys one after the other and where each ends; returns of which texts. That of any other is empty."""
+    whole = np.ones(offsets.shape[0] - 1, np.bool_)
+    end = 0
+    for row in range(offsets.shape[0] - 1):
+        at = offsets[row]
+        while at < offsets[row + 1]:
+            code, at = decoded(data, at)
+            key = key_of_each[code] if code < key_of_each.shape[0] else _MIXED
+            if key == _MIXED:
+                whole[row], end = False, ends[row]
+                break
+            while key:
+                made[end] = key & np.uint32(0xFF)
+                key >>= np.uint32(8)
+                end += 1
+        ends[row + 1] = end
+    return whole
+
+
+@cache
+def _key_of_each() -> Words:
+    """Of each code point the UTF-8 of its key, its first byte the lowest; _MIXED where what stands beside the character
+    may change its key, or where this is the longer one.
+
+    Of the characters of the basic plane and the pictures above it only marks and the letters of Hangul compose with
+    what is before them, or change places, and only a Greek sigma has two lower cases.
+    """
+    one, key = pl.col("one"), pl.col("key")
+    mixing = r"[[\p{M}\x{1100}-\x{11FF}Σ]--[\x{FE00}-\x{FE0F}]]"
+    each = every_character().head(_PICTURES[1]).to_frame("one").with_row_index("code").with_columns(key=normalised(one))
+    steps = (one, one.str.normalize("NFKC"), _plain(one), key)
+    mixes = pl.any_horizontal(step.str.contains(mixing) for step in steps)
+    longer = key.str.len_bytes() > one.str.len_bytes()
+    mixed = each.select(mixes | longer | pl.col("code").is_between(0x10000, _PICTURES[0] - 1)).to_series()
+    data, offsets = buffers(each["key"])
+    packed = np.zeros(each.height, np.uint32)
+    for place in range(4):
+        at = offsets[:-1] + place
+        packed |= np.where(at < offsets[1:], data[np.minimum(at, len(data) - 1)], 0).astype(np.uint32) << 8 * place
+    return np.where(mixed, _MIXED, packed)
 
 
 def key_of(text: str, without: Level) -> str:

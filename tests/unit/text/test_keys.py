@@ -83,6 +83,21 @@ def test_every_character_is_measured_as_defined():
     assert over(keys.han_ratio, *rows) == over(keys.share, *rows)
 
 
+def test_a_key_is_as_defined_whatever_stands_beside_a_character():
+    every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    basic = [one for one in every if ord(one) < 0x10000]
+    rows = [*every, *(f"{before}{one}" for before in "eαかᄒ" for one in basic)]
+    rows += [f"{one}{after}" for after in "\u0301\u0338\u1161\u11a8ΣA" for one in basic]
+    assert over(keys.key, *rows) == over(keys.normalised, *rows)
+    assert over(keys.key, None, "我 A", None, "e\u0301", "") == [None, "我a", None, "é", ""]
+
+
+@LAW
+@given(st.lists(st.one_of(TEXTS, st.none())))
+def test_keys_are_as_defined(texts: list[str | None]):
+    assert over(keys.key, *texts) == over(keys.normalised, *texts)
+
+
 def test_no_text_has_no_key_and_no_length():
     assert measured(None) == [(None, None, 0.0)]
     assert measured("") == [("", 0, 0.0)]
