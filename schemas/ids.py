@@ -16,9 +16,10 @@ import hashlib
 import hmac
 
 
-def digest(text: str, length: int = 16) -> str:
+def digest(text: str | memoryview, length: int = 16) -> str:
     """The first `length` hex digits of the SHA-256 of `text` (UTF-8; lone surrogates survive as they are)."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
+    utf8 = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    return hashlib.sha256(utf8).hexdigest()[:length]
 
 
 def source_row_id(source: str, source_id: str | int) -> str:

@@ -86,6 +86,7 @@ class Spill:
         return read_only(np.asarray(data)), read_only(offsets)
 
 
+Sign = Callable[..., Keys]
 # Rows that are not alone (uint32 [m]) → a frame of m rows: `earliest`, `length`, `id`.
 _Order = Callable[[Words], pl.DataFrame]
 # Rows, and as many others → the similarity of each pair, float64 [k].
@@ -99,12 +100,14 @@ def find_duplicates(
     *,
     earliest: pl.Series | None = None,
     ids: pl.Series | None = None,
+    sign: Sign = band_keys,
 ) -> pl.DataFrame:
     """The clusters of near-duplicates among n texts.
 
     The survivor of a cluster is the one first by `earliest` (a sortable series, nulls last), then the longest in
     characters, then the smallest of `ids` (by default the row's number). Equal texts are always in one cluster,
     however short; a null is no text and stands alone. The clusters do not depend on the order of the texts.
+    `sign` gives what `band_keys` gives; it may have it already.
 
     Returns:
         n rows in the order of the texts: `row`, `cluster_id` (row of the survivor), `keep` (whether it is the
@@ -121,7 +124,7 @@ def find_duplicates(
     firsts, distinct = _first_equal(_digests(series, _new_seeds()), np.asarray(column.is_valid()))
 
     parents, links = singletons(n), no_links(n)
-    for keys in band_keys(data, offsets, mode, BANDS, rows=distinct):
+    for keys in sign(data, offsets, mode, BANDS, rows=distinct):
         link(data, offsets, runs(keys, distinct), threshold, parents, links)
 
     def order(rows: Words) -> pl.DataFrame:

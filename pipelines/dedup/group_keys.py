@@ -8,16 +8,18 @@ answer, a turn or a passage of very many rows: a form of a site, a reply that so
 """
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 import numpy as np
 import polars as pl
 
-from pipelines.core.arrow import Texts, buffers
+from pipelines.core.arrow import Texts, buffers, decoded
 from pipelines.core.kernels import Bytes, Keys, Places, Words, kernel, part
 from pipelines.dedup.jaccard import similarities
 from pipelines.dedup.search import Search, digests
 from pipelines.split.splits import AUTHOR, Flags
 from pipelines.text import keys
+from pipelines.text.characters import every_character
 
 HASHED = 70  # bytes under one hash
 WINDOW = 15  # hashes of which one is kept
@@ -182,12 +184,12 @@ def post_texts(posts: pl.DataFrame) -> pl.DataFrame:
         its row. Every row has one that is.
     """
     row_id = pl.col("post_id").alias("row_id")
-    answers = pl.col("answers").list.eval(keys.key(pl.element().struct.field("text")))
+    answers = posts.select(row_id, answer="answers").explode("answer", empty_as_null=False)
     return _with_keys(
         posts.select(row_id, text=keys.key(pl.col("text"))),
         posts.select(row_id, text=_at_least(TELLING, keys.key(pl.col("title")))),
         posts.select(row_id, text=_at_least(TELLING, keys.key(pl.col("description")))),
-        posts.select(row_id, text=_long(answers)).explode("text"),
+        answers.select("row_id", text=_at_least(LONG, keys.key(pl.col("answer").struct.field("text")))),
         titles=1,
     )
 
@@ -246,16 +248,14 @@ def _at_least(length: int, key: pl.Expr) -> pl.Expr:
     return pl.when(key.str.len_chars() >= length).then(key)
 
 
-def _long(keys: pl.Expr) -> pl.Expr:
-    return keys.list.eval(pl.element().filter(pl.element().str.len_chars() >= LONG))
-
-
 def _with_keys(*texts: pl.DataFrame, titles: int | None = None) -> pl.DataFrame:
     marked = [
         frame.with_columns(title=pl.lit(place == titles), whole=pl.lit(place == 0)) for place, frame in enumerate(texts)
     ]
     present = pl.concat(marked).drop_nulls("text")
-    return present.with_columns(key="t:" + digests(present["text"]))
+    distinct = present.select("text").unique()
+    distinct = distinct.with_columns(key="t:" + digests(distinct["text"]))
+    return present.join(distinct, on="text", how="left", maintain_order="left")
 
 
 def _collected(keys: pl.DataFrame) -> pl.DataFrame:
@@ -269,7 +269,7 @@ def _n_splits(over: str) -> pl.Expr:
 
 def _similar(texts: pl.DataFrame, search: Search) -> pl.DataFrame:
     """`row_id`, `key` of rows with nearly equal texts."""
-    named = texts.with_columns(cluster="n:" + search(texts["text"]))
+    named = texts.with_columns(cluster=pl.format("n:{}", search(texts["text"])))
     alike = named.filter(pl.col("key").n_unique().over("cluster") > 1)
     torn = _n_splits("cluster") > 1
     pairs = [_pairs(chain) for chain in alike.filter(torn).partition_by("cluster")]
@@ -301,8 +301,33 @@ def _sharing(texts: pl.DataFrame) -> pl.DataFrame:
 
 def _equal_letters(texts: pl.DataFrame) -> pl.DataFrame:
     """`row_id`, `key` of rows whose texts differ in marks and pictures alone."""
-    letters = texts.with_columns(letters=pl.col("text").str.replace_all(r"[\p{P}\p{S}]", ""))
-    letters = letters.filter(pl.col("letters").str.len_chars() >= TELLING)
+    distinct = texts.select("key", "text").unique("key")
+    suspects = distinct.filter(pl.Series(_letters(*buffers(distinct["text"]), _signs())).is_duplicated())
+    suspects = suspects.select("key", letters=pl.col("text").str.replace_all(_SIGNS, ""))
+    letters = texts.join(suspects.filter(pl.col("letters").str.len_chars() >= TELLING), on="key")
     n_texts = pl.col("key").n_unique().over("letters")
     alike = letters.filter(n_texts.is_between(2, FORMULA) & (_n_splits("letters") < 2))
     return alike.select("row_id", key="b:" + digests(alike["letters"])).unique()
+
+
+_SIGNS = r"[\p{P}\p{S}]"
+
+
+@cache
+def _signs() -> Flags:
+    """Whether each character is a mark or a picture."""
+    signs: Flags = every_character().str.contains(_SIGNS).to_numpy()
+    return signs
+
+
+@kernel
+def _letters(data: Bytes, offsets: Places, signs: Flags) -> Keys:
+    """A digest of each text without its marks and pictures."""
+    made = np.zeros(offsets.shape[0] - 1, np.uint64)
+    for row in range(made.shape[0]):
+        at = offsets[row]
+        while at < offsets[row + 1]:
+            code, at = decoded(data, at)
+            if code >= signs.shape[0] or not signs[code]:
+                made[row] = _mixed(made[row] * _FACTOR + np.uint64(code))
+    return made

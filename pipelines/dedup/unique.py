@@ -59,6 +59,7 @@ def unique(
     `too_short` (answer).
     """
     posts, short = cut_formulas(posts, min_answer_chars)
+    posts, dialogues = _keyed(posts, _TEXT), _keyed(dialogues, _WHOLE)
     posts = posts.with_columns(cluster=post_clusters(posts, search))
     dialogues = dialogues.with_columns(cluster=dialogue_clusters(dialogues, search))
     # Grouped before any is merged: what a duplicate's author wrote elsewhere belongs to the group as well.
@@ -184,14 +185,25 @@ def make_unique(
 _OF_AN_ANSWER = [field.name for field in UniquePosts.columns()["answers"].dtype.inner.fields]  # type: ignore[attr-defined]
 
 
+_TURN = pl.element().struct
+# What rows are compared by: the text of a post; a dialogue whole, with who says what.
+_TEXT = keys.key(pl.col("text"))
+_WHOLE = pl.col("turns").list.eval(_TURN.field("role") + ":" + keys.key(_TURN.field("text"))).list.join("\n")
+
+
+def _keyed(rows: pl.DataFrame, key: pl.Expr) -> pl.DataFrame:
+    """The rows with their `key`, where they do not have it yet."""
+    return rows if "key" in rows.columns else rows.with_columns(key=key)
+
+
 def post_clusters(posts: pl.DataFrame, search: Search = name_clusters) -> pl.Series:
-    """The name of each post's cluster; posts of one cluster are one post."""
-    return search(posts.select(keys.key(pl.col("text"))).to_series())
+    """The number of each post's cluster; posts of one cluster are one post."""
+    return search(_keyed(posts, _TEXT)["key"])
 
 
 def dialogue_clusters(dialogues: pl.DataFrame, search: Search = name_clusters) -> pl.Series:
-    """The name of each dialogue's cluster; dialogues are compared whole, with who says what."""
-    return search(dialogues.select(_whole()).to_series())
+    """The number of each dialogue's cluster; dialogues of one cluster are one dialogue."""
+    return search(_keyed(dialogues, _WHOLE)["key"])
 
 
 def merge_posts(
@@ -200,28 +212,28 @@ def merge_posts(
     """Posts with `cluster_id` and `cluster_size`, one a cluster, each answer with the `cluster_id` of answers like it.
 
     Args:
-        posts: Rows of `clean_posts`; `clusters`: the name of each post's cluster.
+        posts: Rows of `clean_posts`; `clusters`: the number of each post's cluster.
         search: What finds near-duplicates among the answers.
 
     Returns `(kept, dropped)`: the drops are `duplicate` or `near_duplicate`, in the units `post` and `answer`.
     """
-    members = _clustered(posts.with_columns(key=keys.key(pl.col("text"))), clusters, "post_id")
+    members = _clustered(_keyed(posts, _TEXT), clusters, "post_id")
     answers = _answers(members, search)
     moved = answers.filter(pl.col("answer_id") == pl.col("survivor"))
     kept = members.filter(pl.col("post_id") == pl.col("survivor"))
     united = moved.group_by(survivor="question", maintain_order=True).agg(answers=pl.struct(_OF_AN_ANSWER))
     for column in (united, _risks(members), _pii(members, moved), _edits(members, moved)):
         kept = _replaced(kept, column)
-    return kept.select(*posts.columns, "cluster_size", cluster_id="survivor"), gather(
+    return kept.select(*posts.drop("key", strict=False).columns, "cluster_size", cluster_id="survivor"), gather(
         _merged(members, "unique_posts", "post", "post_id"), _merged(answers, "unique_posts", "answer", "answer_id")
     )
 
 
 def merge_dialogues(dialogues: pl.DataFrame, clusters: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Dialogues with `cluster_id` and `cluster_size`, one a cluster; drops as of `merge_posts`."""
-    members = _clustered(dialogues.with_columns(key=_whole(), posted_at=None), clusters, "dialogue_id")
+    members = _clustered(_keyed(dialogues, _WHOLE).with_columns(posted_at=None), clusters, "dialogue_id")
     kept = _replaced(members.filter(pl.col("dialogue_id") == pl.col("survivor")), _risks(members))
-    return kept.select(*dialogues.columns, "cluster_size", cluster_id="survivor"), _merged(
+    return kept.select(*dialogues.drop("key", strict=False).columns, "cluster_size", cluster_id="survivor"), _merged(
         members, "unique_dialogues", "dialogue", "dialogue_id"
     )
 
@@ -232,11 +244,6 @@ def _replaced(kept: pl.DataFrame, column: pl.DataFrame) -> pl.DataFrame:
     empty = pl.lit(pl.Series([[]], dtype=column.schema[name]))
     kept = kept.drop(name).join(column, on="survivor", how="left", maintain_order="left")
     return kept.with_columns(pl.col(name).fill_null(empty))
-
-
-def _whole() -> pl.Expr:
-    turn = pl.element().struct
-    return pl.col("turns").list.eval(turn.field("role") + ":" + keys.key(turn.field("text"))).list.join("\n")
 
 
 def _clustered(frame: pl.DataFrame, clusters: pl.Series, row_id: str) -> pl.DataFrame:
@@ -257,7 +264,7 @@ def _best_first(frame: pl.DataFrame, row_id: str) -> pl.DataFrame:
 
 def _sources(posts: pl.DataFrame) -> pl.DataFrame:
     """`row_id` and `source` of each post: that of the post that stays of its cluster."""
-    best = _best_first(posts.with_columns(key=keys.key(pl.col("text"))), "post_id")
+    best = _best_first(posts, "post_id")
     return best.select(pl.col("source").first().over("cluster"), row_id="post_id")
 
 

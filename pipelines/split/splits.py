@@ -322,8 +322,9 @@ def _weights(
     of_post = pl.when(named.is_in(sections)).then(named).otherwise(pl.lit(_POSTS))
     section = pl.when("post").then(of_post).otherwise(pl.lit(_DIALOGUES))
     counting = rows.filter(pl.col("post") | ~pl.col("post").any().over("group_id"))
+    one = pl.coalesce(pl.col("cluster").cast(pl.String), "row_id")
     place = section.replace_strict(sections, range(len(sections)), return_dtype=pl.Int64)
-    return counting.group_by("group_id", section=place).agg(rows=pl.coalesce("cluster", "row_id").n_unique())
+    return counting.group_by("group_id", section=place).agg(rows=one.n_unique())
 
 
 def _allotted(
