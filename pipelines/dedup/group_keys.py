@@ -112,7 +112,9 @@ def _mixed(value: np.uint64) -> np.uint64:
 
 
 def shared_passages(texts: pl.Series) -> pl.DataFrame:
-    """`row`, `key` of passages that stand in 2 to FORMULA of these texts: of those that stand in the same texts one."""
+    """`row`, `passage`, `key` of passages that stand in 2 to FORMULA of these texts, as a number and as a soft key: of
+    those that stand in the same texts one. A row that repeats it may be there several times.
+    """
     seen = np.zeros(1 << max(int(texts.str.len_bytes().sum()) // 2, 2).bit_length() - 1, np.uint8)
     parts = list(_fingerprints(texts))
     for _, marks in parts:
@@ -124,8 +126,8 @@ def shared_passages(texts: pl.Series) -> pl.DataFrame:
     runs = pl.DataFrame({"set": sets, "start": starts, "stop": stops, "key": marks[order[starts]]})
     runs = runs.with_columns(pl.col("key").cast(pl.String))
     first = runs.group_by("set").agg(pl.col("start", "stop").min_by("key"), key="p:" + pl.col("key").min())
-    places = first.select("key", place=pl.int_ranges("start", "stop")).explode("place")
-    return pl.DataFrame({"row": rows[order[places["place"]]], "key": places["key"]}).unique()
+    places = first.select("key", passage="set", place=pl.int_ranges("start", "stop")).explode("place")
+    return places.select("passage", "key", row=pl.Series(rows[order[places["place"]]]))
 
 
 @kernel
@@ -240,8 +242,7 @@ def soft_keys(texts: pl.DataFrame, split_of: pl.DataFrame, search: Search) -> pl
     """
     texts = texts.filter(~pl.col("title") & (pl.col("text").str.len_chars() >= TELLING))
     texts = texts.join(split_of, on="row_id", how="left").select("row_id", "text", "key", "split")
-    soft = pl.concat([_similar(texts, search), _sharing(texts), _equal_letters(texts)])
-    return soft.unique().sort("row_id", "key")
+    return pl.concat([_similar(texts, search), _sharing(texts), _equal_letters(texts)])
 
 
 def _at_least(length: int, key: pl.Expr) -> pl.Expr:
@@ -262,16 +263,14 @@ def _collected(keys: pl.DataFrame) -> pl.DataFrame:
     return keys.group_by("row_id", maintain_order=True).agg(keys=pl.col("key").unique(maintain_order=True))
 
 
-def _n_splits(over: str) -> pl.Expr:
-    """In how many splits the rows with the same value are already."""
-    return pl.col("split").drop_nulls().n_unique().over(over)
+_SPLITS = pl.col("split").drop_nulls().n_unique()  # in how many splits rows are already
 
 
 def _similar(texts: pl.DataFrame, search: Search) -> pl.DataFrame:
     """`row_id`, `key` of rows with nearly equal texts."""
     named = texts.with_columns(cluster=pl.format("n:{}", search(texts["text"])))
     alike = named.filter(pl.col("key").n_unique().over("cluster") > 1)
-    torn = _n_splits("cluster") > 1
+    torn = _SPLITS.over("cluster") > 1
     pairs = [_pairs(chain) for chain in alike.filter(torn).partition_by("cluster")]
     return pl.concat([pl.DataFrame(schema=_SOFT), alike.filter(~torn).select("row_id", key="cluster"), *pairs])
 
@@ -291,12 +290,18 @@ def _pairs(chain: pl.DataFrame) -> pl.DataFrame:
 def _sharing(texts: pl.DataFrame) -> pl.DataFrame:
     """`row_id`, `key` of rows that share a passage."""
     long = texts.filter(pl.col("text").str.len_bytes() >= LENGTH)
-    distinct = long.unique("key").select("key", "text")
+    distinct = long.select("key", "text").unique("key").with_row_index("row")
     shared = shared_passages(distinct["text"])
-    shared = shared.select(key=distinct["key"].gather(shared["row"]), passage="key")
-    rows = long.select("row_id", "key", "split").join(shared, on="key")
-    telling = (pl.col("row_id").n_unique().over("passage") > 1) & (_n_splits("passage") < 2)
-    return rows.filter(telling).select("row_id", key="passage").unique()
+    # Millions of pairs: by numbers, and only those that stay by their names.
+    numbered = long.with_columns(owner=pl.col("row_id").rank("dense"), split=pl.col("split").rank("dense"))
+    numbered = numbered.join(distinct.select("key", "row"), on="key").select("row", "owner", "split")
+    pairs = numbered.join(shared.select("row", "passage"), on="row")
+    telling = pairs.group_by("passage").agg(owners=pl.col("owner").n_unique(), splits=_SPLITS)
+    telling = telling.filter((pl.col("owners") > 1) & (pl.col("splits") < 2)).select("passage")
+    names = long.select("row_id", owner=pl.col("row_id").rank("dense")).unique()
+    keys_of = shared.select("passage", "key").unique("passage")
+    pairs = pairs.select("owner", "passage").join(telling, on="passage", how="semi").unique()
+    return pairs.join(names, on="owner").join(keys_of, on="passage").select("row_id", "key")
 
 
 def _equal_letters(texts: pl.DataFrame) -> pl.DataFrame:
@@ -306,7 +311,7 @@ def _equal_letters(texts: pl.DataFrame) -> pl.DataFrame:
     suspects = suspects.select("key", letters=pl.col("text").str.replace_all(_SIGNS, ""))
     letters = texts.join(suspects.filter(pl.col("letters").str.len_chars() >= TELLING), on="key")
     n_texts = pl.col("key").n_unique().over("letters")
-    alike = letters.filter(n_texts.is_between(2, FORMULA) & (_n_splits("letters") < 2))
+    alike = letters.filter(n_texts.is_between(2, FORMULA) & (_SPLITS.over("letters") < 2))
     return alike.select("row_id", key="b:" + digests(alike["letters"])).unique()
 
 
