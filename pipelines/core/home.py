@@ -11,6 +11,7 @@ processes wait for each other:
     allowance, instance   for a moment: what runs in Dagster may spend, Dagster's first tables
     alerts      while somebody is told: one process at a time
     evaluating  for a moment: figures of an evaluation are read and written
+    readings    for a moment: what was read for personal data is written
     ui          the process that serves the web UI
 
 A crawl, and a run of training, hold the `.lock` of their own folder besides (`crawlers.job`,
@@ -35,7 +36,7 @@ from pipelines.errors import Busy
 # What lies directly in a home, and may hold what people wrote or lead to them: names, and patterns of names.
 PRIVATE = (
     *("data", "releases", "training", "crawl", "index", "erasures", "review", "raw", "logs", ".logs_queue"),
-    "evaluations",
+    *("evaluations", "readings"),
     *(".dagster", ".dg", ".locks", "author.key", "takedown.txt", "refresh.lock", "ledger.sqlite*"),
     *("recordings*.jsonl", "allowance.json", "alerts.json", "report-*.html"),
 )
@@ -68,6 +69,7 @@ class Home:
     crawl = _Path("crawl")  # a folder a source, in it one a window, in it one a job
     erasures = _Path("erasures")  # plans, receipts, and the suppression list
     index = _Path("index")  # an index of near-duplicates, which earlier versions kept
+    readings = _Path("readings")  # which texts hold personal data, by hash (`pipelines.release.readings`)
     review = _Path("review")  # what went out to people, a folder a batch; who they are
     dagster = _Path(".dagster")  # Dagster's state
     under_way = _Path(".dagster", "under_way")  # an empty file a command that runs a run of Dagster, by its process id

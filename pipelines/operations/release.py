@@ -9,12 +9,6 @@ from tempfile import TemporaryDirectory
 
 from pipelines.core.home import Home
 from pipelines.errors import RequestError
-from pipelines.flow.runner import Runner
-from pipelines.flow.stages import STAGES
-from pipelines.operations.evaluate.report import data_table
-from pipelines.operations.paper_tables import paper_tables
-from pipelines.release.assemble import assemble, require_request
-from pipelines.release.checks.released import finding
 from pipelines.release.publish.client import Progress, hub_client, require_repo
 from pipelines.release.publish.folder import export_folder
 from pipelines.release.publish.hub import Published, publish
@@ -31,6 +25,8 @@ def release(home: Path, name: str, *, allow: Collection[str] = (), strict: bool 
 
     Raises Busy where a refresh is at work, and what `assemble` does.
     """
+    from pipelines.release.assemble import assemble, require_request
+
     require_request(name, allow)  # before anything is looked at, which takes a while
     with alone(home):
         stale = _stale(Store(Home(home).data), settings)
@@ -41,6 +37,10 @@ def _stale(store: Store, settings: Settings) -> list[Finding]:
     """The tables that a refresh would make again, but for those that were never made: their sets are left out. One that
     only lacks answers is released with what was paid for, and a warning.
     """
+    from pipelines.flow.runner import Runner
+    from pipelines.flow.stages import STAGES
+    from pipelines.release.checks.released import finding
+
     runner = Runner(store, settings)
     made = [stage for stage in STAGES if any(map(store.version_ids, stage.tables))]
     outdated = [stage for stage in made if runner.is_outdated(stage)]
@@ -86,14 +86,19 @@ def export(home: Path, name: str | None, target: Path, repo: str = "") -> Releas
 
     Returns the release as it is published; raises what `export_folder` does, and Busy.
     """
+    from pipelines.operations.paper_tables import paper_tables
+
     with Home(home).lock("giving", shared=True):  # no erasure begins that would not know of the copy
         releases, store = releases_to_give(home), Store(Home(home).data)
         release = releases.read(chosen(releases, name))
         # Of a release from elsewhere the tables behind it are not here.
         ours = not is_public(release, releases.folder(release.name)) and "unique_posts" in release.pins
         tables = list(paper_tables(store, pins=release.pins).values()) if ours else []
-        measured = data_table(store, release.name, release.content)
-        tables += [] if measured is None else [measured]
+        if store.partitions("evaluations"):  # of a home that measured something: what shows figures is heavy
+            from pipelines.operations.evaluate.report import data_table
+
+            measured = data_table(store, release.name, release.content)
+            tables += [] if measured is None else [measured]
         return export_folder(releases, release.name, store, target, tables, repo)
 
 

@@ -35,6 +35,8 @@ from pipelines.release.checks.sources import (
     sources,
     unjudged,
 )
+from pipelines.release.publish.public import read_names
+from pipelines.release.readings import Readings
 from pipelines.settings import Settings
 from pipelines.store.parquet import write_shards
 from pipelines.store.release_manifest import Finding, LeftOut, Release, Spend
@@ -143,6 +145,9 @@ def _made(
             agreement=agreement(released),
             judges=judges(released),
         )
+        readings = Readings(released.home)
+        read_names(release, folder, readings)
+        readings.save()
         return releases.publish(folder, release)
 
 

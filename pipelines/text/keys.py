@@ -1,7 +1,9 @@
 """What several stages do to a string, or to a column of them: a key to compare it by, its length, its Chinese share."""
 
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -10,6 +12,7 @@ import polars as pl
 
 from pipelines.core.arrow import buffers, decoded, strings
 from pipelines.core.kernels import Bytes, Places, Words, kernel
+from pipelines.core.overlap import Points, points
 from pipelines.text.characters import CODES, Classes, counted, every_character
 
 # What a string's key is without: width and case; white space as well; all but letters and digits; script.
@@ -105,6 +108,53 @@ def key_of(text: str, without: Level) -> str:
         return "".join(plain.split())
     letters = "".join(filter(str.isalnum, plain))
     return letters if without == "marks" else letters.translate(_to_simplified())
+
+
+def keys_of(texts: Sequence[str]) -> list[str]:
+    """`key_of(text, "script")` of each text: what becomes of a character is looked up once for all of them."""
+    joined = points("".join(texts))
+    keys = _of_characters(joined)
+    kept = keys != _DROPPED
+    ends = np.cumsum([0, *map(len, texts)])
+    places = np.append(0, np.cumsum(kept))[ends].tolist()
+    whole = np.where(keys == _IN_CONTEXT, 0, keys)[kept].astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    made = [whole[start:end] for start, end in pairwise(places)]
+    for number in np.unique(np.searchsorted(ends, np.flatnonzero(keys == _IN_CONTEXT), "right") - 1).tolist():
+        made[number] = key_of(texts[number], "script")
+    return made
+
+
+_DROPPED, _IN_CONTEXT, _UNSEEN = 0, CODES, CODES + 1
+
+
+def _of_characters(joined: Points) -> Points:
+    """What a key has in the place of each character: one, or _DROPPED, or _IN_CONTEXT where it becomes several, or may
+    join the one before it.
+    """
+    table, seen = _characters_seen(), np.zeros(CODES, dtype=bool)
+    codes = np.minimum(joined, CODES - 1)
+    seen[codes] = True
+    for code in np.flatnonzero(seen & (table == _UNSEEN)).tolist():
+        table[code] = _key_character(code)
+    return np.where(joined < CODES, table[codes], _IN_CONTEXT).astype(np.uint32)
+
+
+@cache
+def _characters_seen() -> Points:
+    return np.full(CODES, _UNSEEN, dtype=np.uint32)
+
+
+def _key_character(code: int) -> int:
+    one = chr(code)
+    plain, key = unicodedata.normalize("NFKC", one), key_of(one, "script")
+    if len(key) > 1 or any(map(_may_join, plain)):
+        return _IN_CONTEXT
+    return ord(key) if key else _DROPPED
+
+
+def _may_join(character: str) -> bool:
+    """Whether NFKC may make one character of this and the one before: marks, and the parts of a Korean syllable."""
+    return unicodedata.category(character).startswith("M") or 0x1100 <= ord(character) <= 0x11FF
 
 
 @cache

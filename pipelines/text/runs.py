@@ -5,7 +5,7 @@ is compared character by character. It takes about 8 bytes a character of what i
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from pipelines.core.overlap import Points, hashes, points
 
 _BASE = 0x9E3779B97F4A7C15
 _BETWEEN = np.uint32(0x110000)  # no character: no run goes from one text into the next
+_BETWEEN_SEARCHED = np.uint32(0x110001)  # the same among the texts that are searched: none is like one of the known
 
 _Places = npt.NDArray[np.int64]
 
@@ -52,6 +53,10 @@ class Runs:
         order = np.argsort(windows, kind="stable")
         self._hashes = windows[order]
         self._places: _Places = order * self._apart
+        # Which hashes begin as one of the known does: most windows of a text end here.
+        self._shift = np.uint64(64 - max(8, (16 * len(windows)).bit_length()))
+        self._begins = np.zeros(1 << (64 - int(self._shift)), dtype=bool)
+        self._begins[self._hashes >> self._shift] = True
 
     def find(self, text: str) -> list[Run]:
         """The runs of a text, from left to right, each as long as it can be; a known text is a run, however short.
@@ -75,16 +80,32 @@ class Runs:
                 end = last
         return runs
 
+    def repeating(self, texts: Sequence[str]) -> list[bool]:
+        """Of each text whether `find` finds anything in it; many texts are searched at once."""
+        repeats = [0 < len(text) < self.least and text in self._key_of for text in texts]
+        if not self._key_of or not texts:
+            return repeats
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        starts = np.cumsum(lengths + 1) - lengths - 1
+        codes: Points = np.full(int(lengths.sum()) + len(texts), _BETWEEN_SEARCHED, dtype=np.uint32)
+        within = np.ones(len(codes), dtype=bool)
+        within[starts + lengths] = False
+        codes[within] = points("".join(texts))
+        for first, _, _ in self._shared(codes):
+            repeats[int(np.searchsorted(starts, first, "right")) - 1] = True
+        return repeats
+
     def _shared(self, codes: Points) -> list[tuple[int, int, int]]:
         """Where every shared run begins and ends, and where among the known: the leftmost first, of these the longest,
         of these the first that was known.
         """
         windows = hashes(codes, self._window, _BASE)
-        low, high = (np.searchsorted(self._hashes, windows, side) for side in ("left", "right"))
+        maybe = np.flatnonzero(self._begins[windows >> self._shift])
+        low, high = (np.searchsorted(self._hashes, windows[maybe], side) for side in ("left", "right"))
         hits = high - low
         if not hits.any():  # as of most texts
             return []
-        at = np.repeat(np.arange(len(windows)), hits)
+        at = np.repeat(maybe, hits)
         place = self._places[np.arange(len(at)) + np.repeat(low - (np.cumsum(hits) - hits), hits)]
         for far in range(self._window):  # a hash alone decides nothing
             same = codes[at + far] == self._codes[place + far]

@@ -98,6 +98,7 @@ def _finish(home: Path, plan: Plan, traces: TextTraces) -> Receipt:
     shutil.rmtree(Home(home).index, ignore_errors=True)
     for page in home.glob("report-*.html"):  # it shows what people wrote, and is made again by a command
         page.unlink()
+    shutil.rmtree(Home(home).readings, ignore_errors=True)  # hashes of texts, made again by the next release
     reviews = erase_from_review(Home(home).review, scrub)
     forget_missing(home)
     receipt = Receipt(

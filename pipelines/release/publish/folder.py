@@ -15,6 +15,7 @@ from pipelines.release.publish.card import LICENCES, PaperTable, card, licences
 from pipelines.release.publish.measures import PICTURES, measure, pictures
 from pipelines.release.publish.private import read_private
 from pipelines.release.publish.public import is_public, publish_rows, require_no_private_text, restore_rows
+from pipelines.release.readings import Readings
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import MANIFEST, Releases
 from pipelines.store.store import Store
@@ -41,7 +42,9 @@ def export_folder(
     private = read_private(store, release.pins if ours else None)
     with made_whole(target, releases.home) as staged:
         if ours:
-            published = publish_rows(release, folder, staged, private)
+            readings = Readings(releases.home)
+            published = publish_rows(release, folder, staged, private, readings)
+            readings.save()
         else:
             published = release
             for config in release.configs:

@@ -1,17 +1,15 @@
 """Figures and pictures for a card: length, language and topic of its rows, how many no model made or nobody read."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow.parquet as pq
+import polars as pl
+import polars.selectors as cs
 
 from pipelines.core.plotting import png
 from pipelines.store.release_manifest import Release
-from pipelines.store.releases import rows_of
-from schemas.dropped import Row
 from schemas.table import NO_MODEL
 from schemas.taxonomy import CATEGORY_OF
 
@@ -46,32 +44,36 @@ def measure(release: Release, folder: Path, public: Path) -> Measures:
     for config, shards in release.configs.items():
         lengths = measures.lengths.setdefault(config, [])
         for shard in shards:
-            published = set(pq.read_table(public / shard.path, columns=["row_id"])[0].to_pylist())
-            for row in rows_of(folder / shard.path):
-                if row["row_id"] not in published:
-                    continue
-                text = "".join(_texts(row))
-                lengths.append(len(text))
-                extra = row.get("extra_info") or {}
-                measures.languages[extra.get("lang") or _language(text)] += 1
-                measures.unreviewed += config == "sft_coe" and not row.get("reviewed")
-                measures.of_no_model[config] += not set(NO_MODEL).isdisjoint(row.get("providers") or ())
-                if (topic := extra.get("topic")) is not None:
-                    measures.topics[CATEGORY_OF.get(topic, _OTHER)] += 1
+            published = pl.read_parquet(public / shard.path, columns=["row_id"], hive_partitioning=False)
+            rows = pl.read_parquet(folder / shard.path, hive_partitioning=False)
+            of_rows = _measured(rows.join(published, on="row_id", how="semi", maintain_order="left"))
+            lengths.extend(of_rows["length"])
+            measures.languages.update(of_rows["lang"])
+            measures.topics.update(CATEGORY_OF.get(topic, _OTHER) for topic in of_rows["topic"].drop_nulls())
+            measures.of_no_model[config] += int(of_rows["of_no_model"].sum())
+            measures.unreviewed += int(of_rows["unreviewed"].sum()) if config == "sft_coe" else 0
     return measures
 
 
-def _texts(row: Row) -> Iterator[str]:
-    """The texts of a row, once: a prompt set has the dialogue a second time, for the reward."""
-    for message in row.get("messages") or row.get("prompt") or []:
-        yield message["content"]
-    for name in ("query", "positive", "negative"):
-        if name in row:
-            yield row[name]
-
-
-def _language(text: str) -> str:
-    return "zh" if any("一" <= character <= "鿿" for character in text) else "en"
+def _measured(rows: pl.DataFrame) -> pl.DataFrame:
+    """`length`, `lang`, `topic`, `of_no_model`, `unreviewed` of each row. A prompt set has the dialogue a second time,
+    for the reward: that is not counted. Releases of older versions lack some columns.
+    """
+    chat = next((name for name in ("messages", "prompt") if name in rows.columns), None)
+    messages = [] if chat is None else [pl.col(chat).list.eval(pl.element().struct.field("content")).list.join("")]
+    text = pl.concat_str(*messages, cs.by_name("query", "positive", "negative", require_all=False), ignore_nulls=True)
+    spoken = pl.when(text.str.contains("[一-鿿]")).then(pl.lit("zh")).otherwise(pl.lit("en"))
+    extra = {field.name for field in getattr(rows.schema.get("extra_info"), "fields", ())}
+    noted = {name: pl.col("extra_info").struct.field(name) for name in ("lang", "topic") if name in extra}
+    by = pl.col("providers") if "providers" in rows.columns else pl.lit([], pl.List(pl.String))
+    reviewed = pl.col("reviewed").fill_null(False) if "reviewed" in rows.columns else pl.lit(False)
+    return rows.select(
+        length=text.str.len_chars(),
+        lang=pl.coalesce(noted.get("lang", pl.lit(None, pl.String)), spoken),
+        topic=noted.get("topic", pl.lit(None, pl.String)),
+        of_no_model=by.list.set_intersection(list(NO_MODEL)).list.len() > 0,
+        unreviewed=~reviewed,
+    )
 
 
 def pictures(measures: Measures) -> dict[str, bytes]:

@@ -7,14 +7,15 @@ text may not repeat them either.
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import compress
 from typing import Any
 
 import polars as pl
 
 from pipelines.store.store import Store
-from pipelines.text.keys import key_of
+from pipelines.text.keys import key_of, keys_of
 from pipelines.text.runs import Run, Runs
 from schemas.ids import digest
 
@@ -112,6 +113,15 @@ class PrivateTexts:
     def _repeated_folded(self, text: str) -> bool:
         """Whether a text, outside of its references, repeats any in other marks, another width or the other script."""
         return any(self._folded_runs.find(key_of(part, "script")) for part in _QUOTE.sub("\0", text).split("\0"))
+
+    def repeating(self, texts: Sequence[str]) -> set[str]:
+        """Those that repeat any of them as they are, or as `repeated_folded` says: many are searched at once."""
+        if not self._of_owner:
+            return set()
+        parts = [(number, part) for number, text in enumerate(texts) for part in _QUOTE.sub("\0", text).split("\0")]
+        folded = self._folded_runs.repeating(keys_of([part for _, part in parts]))
+        in_marks = {texts[number] for (number, _), repeats in zip(parts, folded, strict=True) if repeats}
+        return in_marks.union(compress(texts, self.runs.repeating(texts)))
 
     def owner(self, row_id: str) -> str | None:
         """The private post or dialogue that a row was made from; None where it is none of these."""

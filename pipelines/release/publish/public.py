@@ -12,8 +12,6 @@ there a missed name costs more than a lost sentence.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from hashlib import blake2b
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +21,11 @@ import pyarrow.parquet as pq
 
 from pipelines.core.files import sha256_of
 from pipelines.errors import PrivateText
+from pipelines.release.publish.leaves import leaves
 from pipelines.release.publish.private import LEAST, PUBLISHABLE, PrivateTexts, elsewhere, has_quotes, quoted, restored
+from pipelines.release.readings import Readings
 from pipelines.store.release_manifest import Finding, Release, Shard
-from pipelines.store.releases import MANIFEST, ROWS_AT_ONCE, rows_of
-from pipelines.text.pii.redaction import find, redact
+from pipelines.store.releases import MANIFEST, ROWS_AT_ONCE
 from pipelines.text.runs import Runs
 from pipelines.text.strings import strings
 from schemas.dropped import Row
@@ -47,12 +46,12 @@ _LABELS = frozenset(
 Change = Callable[[str], str]
 
 
-def publish_rows(release: Release, source: Path, target: Path, private: PrivateTexts) -> Release:
+def publish_rows(release: Release, source: Path, target: Path, private: PrivateTexts, readings: Readings) -> Release:
     """Write what may be published of a release from folder `source` to `target`, shard by shard.
 
     Returns the release as it is published: other shards, and a finding for each config that lacks words or rows.
     """
-    publisher = _Publisher(release, private)
+    publisher = _Publisher(release, private, readings)
     configs = {
         config: [_rewritten(source, target, shard, publisher.of(config)) for shard in shards]
         for config, shards in release.configs.items()
@@ -89,12 +88,12 @@ def require_no_private_text(folder: Path, private: PrivateTexts) -> None:
     Raises PrivateText with the rows in which 15 characters of one stand.
     """
     shards, documents = sorted(folder.rglob("*.parquet")), (*folder.glob("*.md"), *folder.glob(MANIFEST))
-    repeats = lru_cache(maxsize=1 << 16)(private.runs.find)
     repeating = [
         row["row_id"]
         for path in shards
-        for row in rows_of(path)
-        if any(repeats(text) or private.repeated_folded(text) for text in _texts(row))
+        for batch in _batches(path)
+        for row in _taken(batch, _repeating(pl.DataFrame(batch), private)).to_pylist()
+        if any(private.runs.find(text) or private.repeated_folded(text) for text in _texts(row))
         or any(map(private.repeated_in_ours, strings(row)))
     ]
     repeating += [path.name for path in documents if private.repeated_in_ours(path.read_text(encoding="utf-8"))]
@@ -119,10 +118,10 @@ def restore_rows(release: Release, source: Path, target: Path, known: dict[str, 
         missing.update(lost)
         return whole
 
-    def whole(rows: Iterator[Row]) -> Iterator[Row]:
-        for row in rows:
-            full = _changed(row, undo)
-            yield {**full, WITHHELD: any(has_quotes(text) for text in strings(full))}
+    def whole(batch: pa.Table, schema: pa.Schema) -> pa.Table:
+        rows = [_changed(row, undo) for row in batch.to_pylist()]
+        full = [{**row, WITHHELD: any(has_quotes(text) for text in strings(row))} for row in rows]
+        return pa.Table.from_pylist(full, schema)
 
     configs = {
         config: [_rewritten(source, target, shard, whole) for shard in shards]
@@ -134,14 +133,14 @@ def restore_rows(release: Release, source: Path, target: Path, known: dict[str, 
 class _Publisher:
     """Makes rows public, and notes what became of those that are not published whole, by config and reason."""
 
-    def __init__(self, release: Release, private: PrivateTexts) -> None:
+    def __init__(self, release: Release, private: PrivateTexts, readings: Readings) -> None:
         self.private = private
+        self.readings = readings
         self.rows: Counter[str] = Counter()  # that are published, by source
         self._withheld: dict[str, list[str]] = defaultdict(list)
         self._renamed: dict[str, list[str]] = defaultdict(list)
         self._left_out: dict[tuple[str, str], list[str]] = defaultdict(list)
         self._sources = {source.name for source in release.sources if source.consent in PUBLISHABLE}
-        self._clean: set[bytes] = set()  # of pieces without personal data
         self._own_runs = lru_cache(maxsize=64)(private.own_runs)  # rows of one post stand together
         self._elsewhere = lru_cache(maxsize=4096)(lambda text: _replaced(text, private.runs))
         self._prompt = lru_cache(maxsize=64)(lambda text: quoted(text, private.repeated_in_ours(text)))
@@ -158,35 +157,44 @@ class _Publisher:
             what = f"rows of {config} are not published: {reason}"
             yield _warning("left_out", what, "none: they are in the release at home alone", ids)
 
-    def of(self, config: str) -> Callable[[Iterator[Row]], Iterator[Row]]:
-        """What makes the rows of a config public."""
+    def of(self, config: str) -> Callable[[pa.Table, pa.Schema], pa.Table]:
+        """What makes batches of a config public."""
 
-        def public(rows: Iterator[Row]) -> Iterator[Row]:
-            return self._without_names(config, filter(None, (self._public(config, row) for row in rows)))
+        def public(batch: pa.Table, schema: pa.Schema) -> pa.Table:
+            frame = pl.DataFrame(batch)
+            private = self._private(frame)
+            named = _with_names(frame, self.readings, private)
+            read = dict(zip(private, _taken(batch, private).to_pylist(), strict=True))
+            published = {place: row for place in private if (row := self._public(config, read[place])) is not None}
+            for place, row in zip(named, _taken(batch, named).to_pylist(), strict=True):
+                self.rows[row["row_id"].partition(":")[0]] += 1
+                read[place] = published[place] = {**row, WITHHELD: False}
+            published = dict(sorted(published.items()))
+            changed = pa.Table.from_pylist(self._without_names(config, [*published.values()]), schema)
+            whole = [place for place in range(batch.num_rows) if place not in read]
+            as_it_is = _taken(batch, whole)
+            self.rows.update(row_id.partition(":")[0] for row_id in as_it_is["row_id"].to_pylist())
+            as_it_is = as_it_is.append_column(schema.field(WITHHELD), pa.array([False] * len(whole), pa.bool_()))
+            order = sorted(range(len(whole) + len(published)), key=[*whole, *published].__getitem__)
+            return _taken(pa.concat_tables([as_it_is, changed]), order)
 
         return public
 
-    def _without_names(self, config: str, rows: Iterator[Row]) -> Iterator[Row]:
-        """The rows without what the wide finder takes for personal data; the same value has one placeholder a row."""
-        while some := list(islice(rows, ROWS_AT_ONCE)):
-            of_row = [_pieces(row) for row in some]
-            self._look(list(dict.fromkeys(chain.from_iterable(of_row))))
-            # What says nothing in any of its pieces has nothing to replace: repeats are of what is found.
-            read = [number for number, pieces in enumerate(of_row) if not self._clean.issuperset(map(_mark, pieces))]
-            texts = [piece for number in read for piece in of_row[number]]
-            groups = [number for number in read for _ in of_row[number]]
-            redacted = redact(texts, pl.Series(groups, dtype=pl.Int64), names="wide")
-            changed = {groups[row] for row in redacted.counts["row"]}
-            self._renamed[config] += [some[number]["row_id"] for number in sorted(changed)]
-            renewed: Iterator[str] = iter(redacted.texts.to_list())
-            looked = set(read)
-            yield from (_with_pieces(row, renewed) if n in looked else row for n, row in enumerate(some))
+    def _private(self, rows: pl.DataFrame) -> list[int]:
+        """The numbers of the rows that are not published, or not with all their words; and of some others."""
+        private = {place for place, row_id in enumerate(rows["row_id"]) if self._is_private(row_id)}
+        return sorted(private.union(_repeating(rows, self.private)))
 
-    def _look(self, pieces: list[str]) -> None:
-        """Notes those pieces in which the wide finder finds nothing; each is read once, however many rows have it."""
-        new = [piece for piece in pieces if _mark(piece) not in self._clean]
-        hits = set(find(pl.Series(new, dtype=pl.String), names="wide")["row"])
-        self._clean.update(_mark(piece) for number, piece in enumerate(new) if number not in hits)
+    def _is_private(self, row_id: str) -> bool:
+        return self.private.owner(row_id) is not None or row_id.partition(":")[0] not in self._sources
+
+    def _without_names(self, config: str, rows: list[Row]) -> list[Row]:
+        """The rows without what the wide finder takes for personal data."""
+        redacted = self.readings.redacted([_pieces(row) for row in rows])
+        self._renamed[config] += [row["row_id"] for row, texts in zip(rows, redacted, strict=True) if texts is not None]
+        return [
+            row if texts is None else _with_pieces(row, iter(texts)) for row, texts in zip(rows, redacted, strict=True)
+        ]
 
     def _public(self, config: str, row: Row) -> Row | None:
         row_id: str = row["row_id"]
@@ -216,10 +224,6 @@ class _Publisher:
         """A text without the runs of any private text, and then without the shorter ones of its own row's."""
         public = elsewhere(text, self._elsewhere)
         return public if own is None else elsewhere(public, lambda rest: _replaced(rest, own))
-
-
-def _mark(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _pieces(row: Row) -> list[str]:
@@ -278,21 +282,60 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(one)
 
 
-def _rewritten(source: Path, target: Path, shard: Shard, change: Callable[[Iterator[Row]], Iterator[Row]]) -> Shard:
+def read_names(release: Release, folder: Path, readings: Readings) -> None:
+    """Read the rows of a release in `folder` for what an export will replace, so that each export only replaces it.
+
+    Rows of sources that may not be published are left out: little of their texts is.
+    """
+    sources = {source.name for source in release.sources if source.consent in PUBLISHABLE}
+    for shard in (shard for shards in release.configs.values() for shard in shards):
+        for batch in _batches(folder / shard.path):
+            frame = pl.DataFrame(batch)
+            is_withheld = ~frame["row_id"].str.extract("^([^:]*)").is_in(list(sources))
+            named = _with_names(frame, readings, is_withheld.arg_true().to_list())
+            readings.redacted([_pieces(row) for row in _taken(batch, named).to_pylist()])
+
+
+def _with_names(rows: pl.DataFrame, readings: Readings, without: list[int]) -> list[int]:
+    """The numbers of those rows, `without` some, in which anything reads like personal data."""
+    texts = leaves(rows, _LABELS).filter(~pl.any_horizontal("label", "ours", "joined"), ~pl.col("row").is_in(without))
+    distinct = texts["text"].unique(maintain_order=True)
+    named = distinct.filter(~pl.Series(readings.nothing_in(distinct.to_list()), dtype=pl.Boolean))
+    return sorted(set(texts.filter(pl.col("text").is_in(named.implode()))["row"]))
+
+
+def _repeating(rows: pl.DataFrame, private: PrivateTexts) -> list[int]:
+    """The numbers of the rows that may repeat a private text: in their texts, or word for word in what is ours."""
+    if not private:
+        return []
+    every = leaves(rows, ())
+    ours = every.filter("ours")["text"].unique()
+    texts = every.filter(~pl.col("ours"))["text"].unique().to_list()
+    repeating = private.repeating(texts).union(text for text in ours if private.repeated_in_ours(text))
+    found = every.filter(pl.col("text").is_in(pl.Series(sorted(repeating), dtype=pl.String).implode()))
+    return sorted(set(found["row"]))
+
+
+def _taken(batch: pa.Table, places: list[int]) -> pa.Table:
+    return batch.take(pa.array(places, pa.int64()))
+
+
+def _batches(shard: Path) -> Iterator[pa.Table]:
+    with pq.ParquetFile(shard) as file:
+        yield from (pa.Table.from_batches([batch]) for batch in file.iter_batches(ROWS_AT_ONCE))
+
+
+def _rewritten(source: Path, target: Path, shard: Shard, change: Callable[[pa.Table, pa.Schema], pa.Table]) -> Shard:
     """The shard with its rows changed, under the same name."""
     path = target / shard.path
     path.parent.mkdir(parents=True, exist_ok=True)
     schema = pq.read_schema(source / shard.path)
     if WITHHELD not in schema.names:
         schema = schema.append(pa.field(WITHHELD, pa.bool_(), metadata={"description": WITHHELD_MEANS}))
-    written, waiting = 0, []
+    written = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for row in change(rows_of(source / shard.path)):
-            waiting.append(row)
-            if len(waiting) == ROWS_AT_ONCE:
-                writer.write_table(pa.Table.from_pylist(waiting, schema))
-                written, waiting = written + len(waiting), []
-        writer.write_table(pa.Table.from_pylist(waiting, schema))
-    return shard.model_copy(
-        update={"rows": written + len(waiting), "bytes": path.stat().st_size, "sha256": sha256_of(path)}
-    )
+        for batch in _batches(source / shard.path):
+            table = change(batch, schema)
+            writer.write_table(table)
+            written += table.num_rows
+    return shard.model_copy(update={"rows": written, "bytes": path.stat().st_size, "sha256": sha256_of(path)})

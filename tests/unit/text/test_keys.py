@@ -129,3 +129,10 @@ def test_white_space_anywhere_changes_nothing(words: list[str], data: st.DataObj
     gaps = [data.draw(st.text(" \n\t\r\u3000\u00a0\u200b\ufeff", max_size=3)) for _ in words]
     spaced = "".join(word + gap for word, gap in zip(words, gaps, strict=True))
     assert measured(spaced) == measured("".join(words))
+
+
+@LAW
+@given(st.lists(st.text(st.one_of(CHARACTERS, st.characters()), max_size=25), max_size=6))
+@example(["e", "\u0301", "각\u11a8", "ｶ", "ﾞ", "ß\U000e0100", "", "國\n国", "\U0010fffd的", "\ud800"])
+def test_keys_of_many_texts_are_those_of_each(texts):
+    assert keys.keys_of(texts) == [keys.key_of(text, "script") for text in texts]
