@@ -17,7 +17,7 @@ REVIEW_STAMP := $(REVIEW)/.installed
 VERL_PYTHON = $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || \
 	{ echo "verl needs Python 3.11 or 3.12; name one: make PYTHON=python3.12 …" >&2; exit 2; }
 
-BENCHMARKS := refresh store crawl cleaning near_duplicates llm rewards
+BENCHMARKS := refresh release store crawl cleaning near_duplicates llm rewards
 PEERS := text-dedup datatrove data-juicer
 
 .PHONY: demo train-env train-env-gpu review review-env label-studio label-studio-env test test-all drill coverage ui lint format bench bench-peers pins clean help

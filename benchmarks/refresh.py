@@ -30,7 +30,7 @@ SETS = {
 }
 
 
-def _gongqing(home: Path, *arguments: str) -> float:
+def gongqing(home: Path, *arguments: str) -> float:
     """CPU seconds of a call, user and system."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {**os.environ, "GONGQING_HOME": str(home), "GONGQING_AUTHOR_KEY": "of the benchmark alone"}
@@ -42,11 +42,11 @@ def _gongqing(home: Path, *arguments: str) -> float:
 def _import(home: Path) -> None:
     if SHARED.is_dir():
         for name, path in SETS.items():
-            _gongqing(home, "import", name, str(SHARED / path))
+            gongqing(home, "import", name, str(SHARED / path))
         return
     for kind in ("posts", "dialogues"):
         path = ROOT / "samples" / f"{kind}.jsonl"
-        _gongqing(home, "import", "mapped", str(path), "--mapping", str(path.with_suffix(".toml")), "--as", "sample")
+        gongqing(home, "import", "mapped", str(path), "--mapping", str(path.with_suffix(".toml")), "--as", "sample")
 
 
 def main() -> None:
@@ -59,8 +59,8 @@ def main() -> None:
         _import(home)
         imported = {place.name for place in (home / "data").iterdir()}
         for _ in range(repeat):
-            first.append(_gongqing(home, "refresh"))
-            again.append(_gongqing(home, "refresh"))
+            first.append(gongqing(home, "refresh"))
+            again.append(gongqing(home, "refresh"))
             for place in (home / "data").iterdir():
                 if place.name not in imported:
                     shutil.rmtree(place)

@@ -248,6 +248,7 @@ class Publish(_Section):
 
     repositories: tuple[str, ...] = ()  # OWNER/NAME on the Hub; none: nowhere
     public: tuple[str, ...] = ()  # those of them that everybody may see
+    creators: tuple[str, ...] = ()  # whom a card names as those who made the data set, and cites; none: the project
 
     @model_validator(mode="after")
     def _name_the_public_ones_twice(self) -> Self:

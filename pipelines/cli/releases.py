@@ -137,7 +137,7 @@ def export_to_jsonl(
     name = chosen(releases, release)
     with TemporaryDirectory() as scratch, made_whole(folder, home()) as staged:
         source = releases.folder(name) if private else Path(scratch) / "release"
-        source_release = releases.read(name) if private else export(home(), name, source)
+        source_release = releases.read(name) if private else export(home(), name, source, with_card=False)
         exported = export_jsonl(source_release, source, staged, form)
     if not private:
         _withheld(source_release)

@@ -81,8 +81,8 @@ def chosen(releases: Releases, name: str | None) -> str:
     return current.name
 
 
-def export(home: Path, name: str | None, target: Path, repo: str = "") -> Release:
-    """Write what may be published of a release, or of the current one, to a new or empty folder.
+def export(home: Path, name: str | None, target: Path, repo: str = "", *, with_card: bool = True) -> Release:
+    """Write what may be published of a release, or of the current one, to a new or empty folder, with its card or not.
 
     Returns the release as it is published; raises what `export_folder` does, and Busy.
     """
@@ -93,13 +93,15 @@ def export(home: Path, name: str | None, target: Path, repo: str = "") -> Releas
         release = releases.read(chosen(releases, name))
         # Of a release from elsewhere the tables behind it are not here.
         ours = not is_public(release, releases.folder(release.name)) and "unique_posts" in release.pins
-        tables = list(paper_tables(store, pins=release.pins).values()) if ours else []
-        if store.partitions("evaluations"):  # of a home that measured something: what shows figures is heavy
+        tables = list(paper_tables(store, pins=release.pins).values()) if ours and with_card else []
+        if with_card and store.partitions(
+            "evaluations"
+        ):  # of a home that measured something: what shows figures is heavy
             from pipelines.operations.evaluate.report import data_table
 
             measured = data_table(store, release.name, release.content)
             tables += [] if measured is None else [measured]
-        return export_folder(releases, release.name, store, target, tables, repo)
+        return export_folder(releases, release.name, store, target, tables, repo, with_card=with_card)
 
 
 def to_hub(

@@ -14,10 +14,13 @@ import dataframely as dy
 import pyarrow.parquet as pq
 
 from pipelines.release.markdown import render
+from pipelines.release.publish.citation import arxiv_ids, bibtex
 from pipelines.release.publish.client import set_environment
+from pipelines.release.publish.making import models
 from pipelines.release.publish.measures import LENGTHS, TOPICS, Measures
 from pipelines.release.publish.private import PUBLISHABLE
 from pipelines.release.publish.public import WITHHELD, WITHHELD_MEANS
+from pipelines.release.publish.samples import samples
 from pipelines.settings import ROOT
 from pipelines.store.release_manifest import MEDIA, Agreed, Calibration, Judge, Release, Source, text_only
 from schemas.labels import CALIBRATED, OMEGA, SPLITS
@@ -47,6 +50,25 @@ _CONSENTS = {
     "not_asked": "the writers were not asked; texts withheld here",
     "synthetic": "written by a model",
     "invented": "invented for this project",
+}
+_CONSENTS_ZH = {
+    "given": "作者同意公开",
+    "public_licence": "以公开许可发布",
+    "agreement": "签署协议后才能取得；此处不含原文",
+    "not_asked": "未征求过作者意见；此处不含原文",
+    "synthetic": "由模型写成",
+    "invented": "为本项目虚构",
+}
+_CONFIGS_ZH = {
+    "sft_coe": "Empathy-R1：共情链（CoE）的热启动对话",
+    "sft_cer": "COMPEER：可控共情推理（CER）的热启动对话，只学最后一句",
+    "rm_triplets": "Empathy-R1：奖励模型的三元组：提问、更好的回答、更差的回答",
+    "rm_process": "COMPEER：过程奖励模型，逐步评判",
+    "rm_outcome": "COMPEER：结果奖励模型，评判回应",
+    "rm_unified": "COMPEER：统一奖励模型，步骤与回应一起评判",
+    "grpo_ecot": "MindChat-R0：一则求助，要求以 ECoT 回答",
+    "grpo_coe": "Empathy-R1：一则有人回答过的提问，要求以 CoE 回答",
+    "grpo_cer": "COMPEER：抽样得到的一轮对话，要求以 CER 回答",
 }
 _GATE = (
     "These texts tell of people in distress, or are written like them. Access is given by hand, for research that does "
@@ -100,14 +122,21 @@ def licences(release: Release) -> str:
 
 
 def card(
-    release: Release, folder: Path, measures: Measures, tables: Sequence[PaperTable], pictures: Iterable[str], repo: str
+    release: Release,
+    folder: Path,
+    measures: Measures,
+    tables: Sequence[PaperTable],
+    pictures: Iterable[str],
+    repo: str,
+    made: Sequence[tuple[str, int, int, str]] = (),
 ) -> str:
     """The card of what is published of a release, whose shards lie in `folder`.
 
     `tables` are the papers' over its home, `pictures` paths beside the card, `repo` its name for the lines that load
-    it.
+    it, `made` what each table kept and dropped (`making.funnel`).
     """
-    first = next(iter(release.configs))
+    first = _main(release)
+    creators = (release.settings.get("publish") or {}).get("creators") or []
     titles = {LENGTHS: "Lengths of rows by config", TOPICS: "Prompts by primary category"}
     body = render(
         "card",
@@ -121,17 +150,25 @@ def card(
         first={"config": first, "split": _splits(release, first)[0]},
         configs={
             "head": ["config", *SPLITS, "what it is"],
-            "rows": [
-                (f"`{config}`", *(release.rows(config, split) for split in SPLITS), _description(config))
-                for config in release.configs
-            ],
+            "rows": [(*_counts(release, config), _description(config)) for config in release.configs],
         },
+        configs_zh=[(*_counts(release, config), _CONFIGS_ZH[config]) for config in release.configs],
+        made=[(f"`{table}`", *rest) for table, *rest in made],
+        models=models(release),
+        prompts=[(f"`{prompt}`", versions) for prompt, versions in release.prompts.items()],
+        samples=samples(release, folder),
+        creators=", ".join(creators),
+        citation=bibtex(release, repo, creators),
         schemas=_schemas(release),
         sources=[
             (
                 *(source.name, source.rows, source.licence or "not stated", _CONSENTS[source.consent]),
                 *(source.collected, " ← ".join(source.lineage)),
             )
+            for source in release.sources
+        ],
+        sources_zh=[
+            (source.name, source.rows, source.licence or "未注明", _CONSENTS_ZH[source.consent])
             for source in release.sources
         ],
         withholds=any(source.consent not in PUBLISHABLE for source in release.sources),
@@ -166,13 +203,14 @@ def _front(release: Release, folder: Path, measures: Measures) -> str:
     extra: dict[str, Any] = {"license_name": "by-source", "license_link": LICENCES} if licence == "other" else {}
     if is_sensitive(release):
         extra |= {"extra_gated_prompt": _GATE, "extra_gated_fields": _GATE_FIELDS}
+    papers = [f"arxiv:{paper}" for paper in arxiv_ids()]
     data = DatasetCardData(
         pretty_name=f"gongqing 共情 ({release.name})",
         language=sorted(measures.languages, reverse=True),
         license=licence,
         task_categories=list(tasks),
         size_categories=[next((name for most, name in _SIZES if total < most), "10M<n<100M")],
-        tags=["empathy", "emotional-support", "mental-health", "chain-of-empathy", "gongqing"],
+        tags=["empathy", "emotional-support", "mental-health", "chain-of-empathy", "gongqing", *papers],
         configs=[
             {
                 "config_name": config,
@@ -180,6 +218,7 @@ def _front(release: Release, folder: Path, measures: Measures) -> str:
                     {"split": split, "path": f"{config}/{split}-*.parquet"} for split in _splits(release, config)
                 ],
             }
+            | ({"default": True} if config == _main(release) else {})
             for config in release.configs
         ],
         dataset_info=[_info(release, folder, config) for config in release.configs],
@@ -202,6 +241,15 @@ def _info(release: Release, folder: Path, config: str) -> dict[str, Any]:
         "download_size": sum(shard.bytes for shard in release.configs[config]),
         "dataset_size": sizes.total(),
     }
+
+
+def _main(release: Release) -> str:
+    """The config that is loaded where none is named: the first, for the sets to imitate come first."""
+    return next(iter(release.configs))
+
+
+def _counts(release: Release, config: str) -> tuple[Any, ...]:
+    return f"`{config}`", *(release.rows(config, split) for split in SPLITS)
 
 
 def _total(release: Release) -> int:

@@ -12,6 +12,7 @@ from pipelines.core.files import full_disk_reported, sync
 from pipelines.core.modes import hand_over
 from pipelines.errors import RequestError
 from pipelines.release.publish.card import LICENCES, PaperTable, card, licences
+from pipelines.release.publish.making import funnel
 from pipelines.release.publish.measures import PICTURES, measure, pictures
 from pipelines.release.publish.private import read_private
 from pipelines.release.publish.public import is_public, publish_rows, require_no_private_text, restore_rows
@@ -25,11 +26,19 @@ EXTRA_FILES = {LICENCES, *PICTURES}  # of a publication, beside its shards, its 
 
 
 def export_folder(
-    releases: Releases, name: str, store: Store, target: Path, tables: Sequence[PaperTable] = (), repo: str = ""
+    releases: Releases,
+    name: str,
+    store: Store,
+    target: Path,
+    tables: Sequence[PaperTable] = (),
+    repo: str = "",
+    *,
+    with_card: bool = True,
 ) -> Release:
     """Write what may be published of a release to `target`, which must be new or empty: all of it or nothing.
 
-    `store` has the texts that may not be printed; `tables` and `repo` (default: a placeholder) are for the card. A
+    `store` has the texts that may not be printed; `tables` and `repo` (default: a placeholder) are for the card, which
+    what is only turned into another form has no need of (`with_card`). A
     release that came from the Hub was published by somebody who had the texts that it withholds: its rows stay as they
     are.
 
@@ -49,13 +58,15 @@ def export_folder(
             published = release
             for config in release.configs:
                 shutil.copytree(folder / config, staged / config, copy_function=shutil.copyfile)
-        measures = measure(release, folder, staged)
-        drawn = pictures(measures)
-        for path, png in drawn.items():
-            (staged / path).parent.mkdir(exist_ok=True)
-            (staged / path).write_bytes(png)
-        written = card(published, staged, measures, tables, drawn, repo or "OWNER/NAME")
-        (staged / CARD).write_text(written, encoding="utf-8")
+        if with_card:
+            measures = measure(release, folder, staged)
+            drawn = pictures(measures)
+            for path, png in drawn.items():
+                (staged / path).parent.mkdir(exist_ok=True)
+                (staged / path).write_bytes(png)
+            made = funnel(store, release.pins) if ours else []
+            written = card(published, staged, measures, tables, drawn, repo or "OWNER/NAME", made)
+            (staged / CARD).write_text(written, encoding="utf-8")
         if text := licences(published):
             (staged / LICENCES).write_text(text, encoding="utf-8")
         (staged / MANIFEST).write_bytes(published.to_bytes())

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -11,9 +12,11 @@ from published_rows import NAME
 from pipelines.operations.paper_tables import e_table_1, m_table_1
 from pipelines.release.publish.card import card, is_sensitive, licences
 from pipelines.release.publish.folder import export_folder
+from pipelines.release.publish.making import funnel, models
 from pipelines.release.publish.measures import Measures, measure
+from pipelines.release.publish.samples import samples
 from pipelines.settings import ROOT
-from pipelines.store.release_manifest import Calibration, Finding, Source
+from pipelines.store.release_manifest import Calibration, Finding, Source, Spend
 from schemas.tables import TABLES
 
 REPO = "me/empathy"
@@ -75,8 +78,9 @@ def test_sources_are_there_with_licence_and_consent_and_licences_in_a_file_that_
     linked = (folder / front["license_link"]).read_text(encoding="utf-8")
     for source in release.sources:
         assert f"| {source.name} | {source.licence} |" in linked
-        (line,) = [line for line in text.splitlines() if line.startswith(f"| {source.name} |")]
+        line, chinese = [line for line in text.splitlines() if line.startswith(f"| {source.name} |")]
         assert source.licence in line
+        assert source.licence in chinese
     assert "the writers were not asked; texts withheld here" in text
     assert "no 15 characters of such a text stand in it" in text
 
@@ -115,12 +119,11 @@ def test_a_line_a_kind_says_how_well_the_rules_find_it_where_it_was_measured(mix
     nothing = names.model_copy(update={"kind": "contact", "precision": None, "recall": None})
     lines = again(mixed, exported, calibrations=[names, nothing, emotional]).splitlines()
     at = lines.index("## How well the rules find what they look for")
-    assert lines[at + 4 : at + 8] == [
+    assert lines[at + 4 : at + 7] == [
         "* personal data, names: precision .96 [.92, .98], recall .93 [.88, .96] on 1,097 posts (`gold.jsonl`, κ .91)",
         "* relevance, emotional posts that stay: precision .96 [.92, .98], AUC of the score .81 on 1,097 posts "
         "(`gold.jsonl`)",
         "",
-        "## Known limits",
     ]
 
 
@@ -157,3 +160,92 @@ def test_rows_of_no_model_and_findings_are_listed(mixed, exported, text):
     measures = Measures(of_no_model=Counter(sft_coe=7))
     counted = card(release.model_copy(update={"allowed": ["not_from_a_model"]}), folder, measures, [], [], REPO)
     assert f"Of 7 of {release.rows('sft_coe'):,} rows of `sft_coe` a part was written or judged so" in counted
+
+
+def test_it_says_how_the_rows_were_made_by_table_by_model_and_by_prompt(mixed, exported, text):
+    posts = mixed.store.version("unique_posts", mixed.release.pins.get("unique_posts"))
+    made = funnel(mixed.store, {"unique_posts": posts.version, "clean_posts": "gone"})
+    assert made == [("unique_posts", posts.rows, posts.dropped, made[0][3])], (
+        "of a version that is gone nothing is said"
+    )
+    asked = [
+        Spend(stage="topics", model="qwen-plus", calls=40, usd="0.10"),
+        Spend(stage="coe_chains", model="deepseek-r1", calls=2, usd="1.5 CNY"),
+        Spend(stage="emotions", model="qwen-plus", calls=1_000, usd="0.25"),
+    ]
+    assert models(exported[0].model_copy(update={"spend": asked}))[-1] == ("all", "", 1_042, "0.35 + 1.5 CNY")
+    shown = again(mixed, exported, spend=asked, prompts={"coe": "coe@1, coe@2"})
+    for half in shown.split("## 中文说明"):
+        assert "| topics | qwen-plus | 40 | 0.10 |" in half
+        assert "coe@1, coe@2" in half
+    assert again(mixed, exported, spend=[]).count("nothing was spent") == 1
+
+
+def test_one_row_of_each_config_is_shown_as_a_chat_and_never_one_that_lacks_words_or_shows_risk(mixed, exported, text):
+    release, folder = exported
+    shown = samples(release, folder)
+    assert shown.keys() == set(release.configs)
+    assert samples(release, folder) == shown, "the same rows give the same sample"
+    assert all(one.chat in text for one in shown.values())
+    assert shown["sft_coe"].chat.startswith("[system] ")
+    assert "[positive] " in shown["rm_triplets"].chat
+    for config, one in shown.items():
+        rows = pq.read_table([folder / shard.path for shard in release.configs[config]]).to_pylist()
+        (row,) = [row for row in rows if row["row_id"] == one.row_id]
+        assert not row["withheld"]
+    asked = [source.model_copy(update={"consent": "not_asked"}) for source in release.sources]
+    assert samples(release.model_copy(update={"sources": asked}), folder) == {}
+    assert "## One row of each" not in again(mixed, exported, sources=asked)
+
+
+def test_a_row_with_a_sign_of_risk_or_of_a_minor_is_no_sample(exported, tmp_path):
+    release, _ = exported
+    (shard,) = [one for one in release.configs["sft_coe"] if one.split == "train"]
+    said = ["我不想活了，想从楼上跳下去。", "我今年十五岁，上初三。", "我累。", "最近总是睡不着，" * 10]
+    source = next(one.name for one in release.sources if one.consent == "invented")
+    rows = [
+        {"row_id": f"{source}:{n}", "withheld": False, "messages": [{"role": "user", "content": text}]}
+        for n, text in enumerate(said)
+    ]
+    path = tmp_path / shard.path
+    path.parent.mkdir()
+    shown = []
+    for kept in (rows, rows[:3], rows[:2]):
+        pq.write_table(pa.Table.from_pylist(kept), path)
+        found = samples(release.model_copy(update={"configs": {"sft_coe": [shard]}}), tmp_path)
+        shown.append(found["sft_coe"].row_id if found else None)
+    assert shown == [f"{source}:3", f"{source}:2", None], "a long one first, a short one otherwise"
+
+
+def test_it_can_be_cited_with_the_papers_and_names_creators_only_where_a_setting_does(mixed, exported, text, front):
+    entries = re.findall(r"^@(\w+)\{([^,]+),$", text, re.M)
+    assert [kind for kind, _ in entries] == ["misc", "inproceedings", "misc", "misc"]
+    assert "eprint = {2509.14851}" in text
+    assert "eprint = {2508.09521}" in text
+    assert {"arxiv:2509.14851", "arxiv:2508.09521"} <= set(front["tags"])
+    assert "author = {{The gongqing authors}}" in text
+    assert "Made by Li" not in text
+    named = again(mixed, exported, settings={"publish": {"creators": ["Li Lei", "Han Meimei"]}})
+    assert "author = {{Li Lei} and {Han Meimei}}" in named
+    assert "Made by Li Lei, Han Meimei." in named
+    assert "制作者：Li Lei, Han Meimei。" in named
+
+
+def test_one_config_is_the_default_and_the_hubs_own_reader_takes_the_head(front, text, exported):
+    from huggingface_hub import DatasetCard
+
+    assert [config.get("default") for config in front["configs"]] == [True, *[None] * (len(front["configs"]) - 1)]
+    assert DatasetCard(text).data.to_dict()["configs"] == front["configs"]
+
+
+def test_it_says_the_same_in_chinese(mixed, exported, text):
+    half = text.partition("## 中文说明")[2]
+    heads = re.findall(r"^### (.+)$", half, re.M)
+    assert heads == ["怎样加载", "配置", "来源与许可", "数据是怎样做出来的", "用途", "局限", "风险与退出", "引用"]
+    release, _ = exported
+    for config in release.configs:
+        (line,) = [line for line in half.splitlines() if line.startswith(f"| `{config}` |")]
+        assert f"{release.rows(config, 'train'):,}" in line
+    assert "不在任何配置中" in half
+    assert "**在本次发布中**" in again(mixed, exported, settings={"prompts": {"allow_risk": True}})
+    assert "模型不是热线" in half
