@@ -11,9 +11,9 @@ from pydantic import Field
 
 from pipelines.core.home import Home
 from pipelines.defs.allowance import allow
-from pipelines.defs.metadata import records
 from pipelines.defs.releases import release
 from pipelines.defs.resources import HomeResource, under_way
+from pipelines.defs.samples import records
 from pipelines.errors import GongqingError, RequestError
 from pipelines.llm.profiles import profiles
 from pipelines.operations.evaluate.evaluating import SUITES, EvaluationOptions, evaluate, evaluate_data, evaluate_people

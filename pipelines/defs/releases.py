@@ -9,8 +9,8 @@ from typing import Any, get_args
 import dagster as dg
 from pydantic import Field
 
-from pipelines.defs.metadata import records
 from pipelines.defs.resources import HomeResource
+from pipelines.defs.samples import records
 from pipelines.errors import ReleaseRefused, RequestError
 from pipelines.operations.release import release as make
 from pipelines.operations.release import to_hub

@@ -16,10 +16,10 @@ import dagster as dg
 from pydantic import Field
 
 from pipelines.defs.allowance import allow
-from pipelines.defs.metadata import records
 from pipelines.defs.plots import drawn
 from pipelines.defs.releases import release
 from pipelines.defs.resources import HomeResource, under_way
+from pipelines.defs.samples import records
 from pipelines.errors import GongqingError, TrainingFailed
 from pipelines.train.alarms import curve_of
 from pipelines.train.launch import Run

@@ -2,15 +2,18 @@
 
 import base64
 import re
+from typing import Any
 
 import polars as pl
 import pytest
 
-from pipelines.defs.metadata import column_schema, describe, presentable
+from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.plots import plots
+from pipelines.defs.samples import TEXTS, presentable, samples
 from pipelines.operations.paper_tables import dialogue_diversity
+from pipelines.store import Store
 from schemas.table import Dropped
-from schemas.tables import TABLES
+from schemas.tables import PARTITIONED, TABLES
 
 PEOPLES = ("clean_posts", "clean_dialogues", "unique_posts", "unique_dialogues")
 PICTURED = [*PEOPLES, "splits", "sampled_turns", "sampled_rewrites", "grpo_ecot", "grpo_coe", "grpo_cer"]
@@ -59,21 +62,108 @@ def test_rewritten_dialogues_show_how_varied_they_are(sample_store):
         assert png_of(shown[f"diversity_{lang}"].md_str).startswith(b"\x89PNG")
 
 
+def shown(store: Store, table: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The texts of the rows of a sample, and their other fields."""
+    described = describe(store.version(table), store)
+    texts, fields = ([record.data for record in described[name].records] for name in ("sample", "sample_fields"))
+    return texts, fields
+
+
 def test_a_sample_shows_ten_rows_as_they_were_cleaned(sample_store):
     """Texts in one table, all else in another: in one they would leave each other no room."""
-    described = describe(sample_store.version("unique_posts"), sample_store)
-    texts, fields = ([record.data for record in described[name].records] for name in ("sample", "sample_fields"))
+    texts, fields = shown(sample_store, "unique_posts")
     rows = sample_store.read("unique_posts").collect()
-    rows = rows.filter(pl.col("risk").list.len() == 0, ~pl.col("under_18")).head(10)
-    for shown in (texts, fields):
-        assert [record["post_id"] for record in shown] == rows["post_id"].to_list()
+    words = dict(rows.filter(presentable(rows)).select("post_id", "text").iter_rows())
+    assert len(texts) == 10
+    assert [record["post_id"] for record in texts] == [record["post_id"] for record in fields]
     assert {*texts[0], *fields[0]} == set(rows.columns) - {"source_id", "url", "posted_at", "fetched_at"}
     assert texts[0].keys() & fields[0].keys() == {"post_id"}
-    for record, words in zip(texts, rows["text"], strict=True):
-        assert record["text"] == (words if len(words) <= 200 else words[:200] + "…")
+    for record in texts:
+        text = words[record["post_id"]]
+        assert record["text"] == (text if len(text) <= 200 else text[:200] + "…")
     for record in fields:
         assert record["topic"].endswith(" characters")  # private still: the source's own words
         assert all(len(str(cell)) <= 40 for cell in record.values())
+
+
+def test_a_sample_is_drawn_and_neither_the_order_of_rows_nor_other_rows_move_it(sample_store):
+    rows = sample_store.read("unique_posts").collect()
+    ids = [
+        [one.data["post_id"] for one in samples("unique_posts", some, sample_store)["sample"].records]
+        for some in (rows, rows.reverse(), rows.filter(pl.int_range(pl.len()) % 2 == 0))
+    ]
+    assert ids[0] == ids[1] != rows.filter(presentable(rows))["post_id"].head(10).to_list()
+    even = set(rows["post_id"].gather_every(2))
+    both = [name for name in ids[0] if name in even]
+    assert ids[2][: len(both)] == both, "without the others, those that are left come first"
+
+
+@pytest.mark.parametrize(
+    ("table", "columns"),
+    [
+        ("coe_chains", ("L1", "L2", "L3", "L4", "answer")),
+        ("ecot_chains", ("situation", "motivation", "strategy", "answer")),
+        ("cer_candidates", ("history_reasoning", "emotion_reasoning", "strategy_reasoning", "response")),
+        ("rm_triplets", ("query", "positive", "negative")),
+        ("grpo_ecot", ("last_turn", "reference")),
+        ("grpo_cer", ("last_turn", "reference")),
+        ("sft_coe", ("last_turn", "reply")),
+    ],
+)
+def test_what_is_made_of_cleaned_texts_is_shown_as_they_are(labelled_store, table, columns):
+    texts, fields = shown(labelled_store, table)
+    rows = labelled_store.read(table).collect()
+    assert texts[0].keys() == {*TABLES[table].key(), *columns}
+    key = TABLES[table].key()
+    expected = {row[: len(key)]: row[len(key) :] for row in rows.select(*key, **TEXTS[table]).iter_rows()}
+    for record in texts:
+        assert list(record.values())[len(key) :] == [
+            text if len(text) <= 200 else text[:200] + "…" for text in expected[tuple(record[name] for name in key)]
+        ]
+    assert not {"prompt", "messages", "reward_model"} & fields[0].keys()
+
+
+def test_of_a_prompt_the_last_turn_and_the_answer_of_the_source_are_shown(sample_store):
+    texts, _ = shown(sample_store, "grpo_cer")
+    rows = {row["row_id"]: row for row in sample_store.read("grpo_cer").collect().iter_rows(named=True)}
+    for record in texts:
+        row = rows[record["row_id"]]
+        assert row["prompt"][-1]["content"].startswith(record["last_turn"].rstrip("…"))
+        assert row["reward_model"]["ground_truth"].startswith(record["reference"].rstrip("…"))
+
+
+def test_no_text_of_any_table_is_a_hash_and_no_hash_is_shown_whole(labelled_store):
+    seen = 0
+    for table in (name for name in TABLES if name not in PARTITIONED and labelled_store.pointer(name) is not None):
+        texts, fields = shown(labelled_store, table)
+        for record in [*texts, *fields]:
+            seen += 1
+            assert not [cell for cell in record.values() if re.search("[0-9a-f]{32}", str(cell))], table
+        names = {name for record in texts for name in record} - set(TABLES[table].key())
+        assert not names & {"request_key", "members", "given_at", "vector", "curve"}, table
+    assert seen
+
+
+def test_reasoning_and_portraits_of_speakers_are_lengths(sample_store):
+    for table, column in (("disc_profiles", "description"), ("personas", "description"), ("coe_chains", "reasoning")):
+        texts, fields = shown(sample_store, table)
+        assert column not in texts[0]
+        assert all(record[column] is None or record[column].endswith(" characters") for record in fields)
+
+
+def test_what_is_made_from_a_row_with_risk_is_shown_nowhere_whatever_a_setting_lets_through(sample_store, tmp_path):
+    """Of a post that a model's second opinion or a rule doubts, its prompt is not shown though it may stand there."""
+    store = Store(tmp_path / "data")
+    for table in ("unique_posts", "grpo_coe"):
+        store.write(table, sample_store.read(table).collect())
+    before = [record["row_id"] for record in shown(store, "grpo_coe")[0]]
+    posts = store.read("unique_posts").collect()
+    signs = [{"kind": "self_harm", "rule": "r"}]
+    at_risk = pl.when(pl.col("post_id") == before[0]).then(pl.lit(signs, posts.schema["risk"])).otherwise("risk")
+    minor = pl.when(pl.col("post_id") == before[1]).then(pl.lit(True)).otherwise("under_18")
+    store.write("unique_posts", posts.with_columns(risk=at_risk, under_18=minor))
+    after = [record["row_id"] for record in shown(store, "grpo_coe")[0]]
+    assert after[:8] == before[2:]
 
 
 @pytest.mark.parametrize("table", PEOPLES)
