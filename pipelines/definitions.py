@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 
 from pipelines.core.modes import keep_private
-from pipelines.defs import alerts, assets, crawl, evaluations, releases, schedules, training
+from pipelines.defs import alerts, assets, crawl, evaluations, jobs, releases, schedules, training, trends
 from pipelines.defs.resources import clients_resource, home_resource
 
 
@@ -18,8 +18,8 @@ def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definiti
             *(*assets.imports, *crawl.crawls, *assets.stages, *releases.assets, *training.trainings),
             *evaluations.assets,
         ],
-        asset_checks=assets.checks,
-        jobs=[*schedules.jobs, *releases.jobs, *training.training_jobs, *evaluations.jobs],
+        asset_checks=[*assets.checks, *trends.checks],
+        jobs=[*jobs.jobs, *schedules.jobs, *releases.jobs, *training.training_jobs, *evaluations.jobs],
         schedules=schedules.schedules,
         sensors=[*schedules.sensors, *alerts.sensors],
         resources={"home": home_resource, "clients": clients_resource, "pipes": pipes, **(resources or {})},

@@ -13,6 +13,7 @@ import dagster as dg
 
 from pipelines.core.files import storage_errors_reported
 from pipelines.core.stage import Stage
+from pipelines.defs.figures import spent
 from pipelines.defs.keys import keys_of
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
@@ -144,7 +145,7 @@ def _made(
         context.log.info("up to date: the version stands")
     for version in outcome.versions:
         described = describe(version, home.store()) if outcome.ran else _described(version, home, context.instance)
-        yield _result(version, described)
+        yield _result(version, {**described, **spent(home.folder, stage)})
     # What waits fails no run: what needs it waits as well, and all else is made.
     there = {version.table for version in outcome.versions}
     for table in (table for table in stage.tables if table not in there):

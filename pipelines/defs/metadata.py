@@ -6,6 +6,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
+from pipelines.defs.figures import figures
 from pipelines.defs.plots import diversity_bars, drawn, plots
 from pipelines.defs.samples import as_records, presentable, records, samples
 from pipelines.operations.paper_tables import dialogue_diversity
@@ -40,8 +41,7 @@ def describe(version: Version, store: Store) -> dict[str, Any]:
     """The metadata of a version that was just made, or is up to date."""
     rows = store.read(version.table, version.version, version.partition).collect()
     shown: dict[str, Any] = {
-        "dagster/row_count": version.rows,
-        "dropped": version.dropped,
+        **figures(version, rows),
         "version": version.version,
         "drop_reasons": _reasons(version),
     }

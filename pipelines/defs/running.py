@@ -9,15 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+from dagster._core.definitions.job_base import InMemoryJob
+from dagster._core.definitions.repository_definition import SINGLETON_REPOSITORY_NAME
 from dagster._core.errors import DagsterExecutionInterruptedError
+from dagster._core.execution.api import execute_run
+from dagster._core.remote_origin import GrpcServerCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
+from dagster._core.storage.tags import PARTITION_NAME_TAG
 
 from pipelines.core.home import Home
 from pipelines.core.stage import Stage
 from pipelines.crawl.collecting import collect
 from pipelines.crawl.jobs import Job
-from pipelines.defs import assets
+from pipelines.defs import assets, trends
 from pipelines.defs.crawl import materialization
 from pipelines.defs.instance import instance
+from pipelines.defs.jobs import REFRESH, import_job_of, import_jobs, refresh_job
 from pipelines.defs.resources import HomeResource, clients_resource
 from pipelines.errors import GongqingError, Interrupted
 from pipelines.flow.runner import Report, Runner
@@ -38,10 +44,8 @@ def run_stages(home: Path, runner: Runner | None, stages: Iterable[Stage], repor
     Without a `runner` the settings or the tables say who answers, and nobody does for money. `report` hears of each
     stage when it is done.
     """
-    tables = {table for stage in stages for table in stage.tables}
-    made = [one for one in assets.stages if {key.to_user_string() for key in one.keys} <= tables]
-    own = [one for one in assets.checks if {key.asset_key.to_user_string() for key in one.check_keys} <= tables]
-    _run(home, [*made, *own], command="refresh", run_config=_QUIET, runner=runner, report=report)
+    tables = [table for stage in stages for table in stage.tables]
+    _run(home, REFRESH, tables, command="refresh", runner=runner, report=report)
 
 
 def close_killed_runs(home: Path) -> None:
@@ -87,10 +91,9 @@ def _lives(process: int) -> bool:
 
 def run_import(home: Path, table: str, data_set: str, reader: str, file: Path, mapping: Path | None) -> None:
     """Materialise one data set of `imported_posts` or `imported_dialogues`."""
-    asset = next(one for one in assets.imports if one.key.to_user_string() == table)
     config: dict[str, Any] = {"reader": reader, "file": str(file), "mapping": str(mapping) if mapping else None}
-    run_config = {**_QUIET, "ops": {table: {"config": config}}}
-    _run(home, [asset], command="import", partition=data_set, run_config=run_config)
+    ops = {table: {"config": config}}
+    _run(home, import_job_of(table), [table], command="import", partition=data_set, ops=ops)
 
 
 def run_crawl(home: Path, job: Job) -> list[Version]:
@@ -115,30 +118,35 @@ def _report(home: Path, versions: Iterable[Version]) -> None:
 
 def _run(
     home: Path,
-    definitions: list[Any],
+    job: str,
+    tables: Iterable[str],
     *,
     command: str,
-    run_config: dict[str, Any],
     partition: str | None = None,
     runner: Runner | None = None,
     report: Report | None = None,
+    ops: dict[str, Any] | None = None,
 ) -> None:
+    """Materialise some tables of a job, in one run under its name, which the web UI can start again as it stands."""
     resource = HomeResource(home, runner, report)
+    chosen = _definitions({"home": resource, "clients": runner.clients if runner else clients_resource})
     with instance(home) as opened:
         close_killed(home, opened)
         # Dagster's database may have been lost: it lists the data sets of the store, and the one about to be made.
         there = _data_sets(resource.store()) | ({partition} if partition else set())
         opened.add_dynamic_partitions(_NAME, sorted(there - set(opened.get_dynamic_partitions(_NAME))))
+        tags = {"gongqing/command": command, _PROCESS: f"{socket.gethostname()}:{os.getpid()}"}
         try:
             with _marked(home):
-                dg.materialize(
-                    definitions,
-                    instance=opened,
-                    resources={"home": resource, "clients": runner.clients if runner else clients_resource},
-                    partition_key=partition,
-                    tags={"gongqing/command": command, _PROCESS: f"{socket.gethostname()}:{os.getpid()}"},
-                    run_config=run_config,
+                definition = chosen.resolve_job_def(job)
+                run = opened.create_run_for_job(
+                    definition,
+                    run_config={**_QUIET, **({"ops": ops} if ops else {})},
+                    tags=tags | ({PARTITION_NAME_TAG: partition} if partition else {}),
+                    asset_selection={dg.AssetKey(table) for table in tables},
+                    remote_job_origin=_origin(job),
                 )
+                execute_run(InMemoryJob(definition), run, opened, raise_on_error=True)
         except dg.DagsterError as error:
             raise _our_error(error) from error
         except DagsterExecutionInterruptedError as error:
@@ -147,6 +155,23 @@ def _run(
             # A failed import of a new data set leaves no partition; those of others, who may be at work, stay.
             if partition and partition not in _data_sets(resource.store()):
                 opened.delete_dynamic_partition(_NAME, partition)
+
+
+def _definitions(resources: dict[str, Any]) -> dg.Definitions:
+    """What the command line runs of the code location, with resources that are at hand."""
+    return dg.Definitions(
+        assets=[*assets.imports, *assets.stages],
+        asset_checks=[*assets.checks, *trends.checks],
+        jobs=[refresh_job, *import_jobs],
+        resources=resources,
+        executor=dg.in_process_executor,
+    )
+
+
+def _origin(job: str) -> RemoteJobOrigin:
+    """Where the web UI of the home has the job: its timeline leaves out runs that come from nowhere."""
+    location = GrpcServerCodeLocationOrigin(host="localhost", socket="", location_name=ROOT.name)
+    return RemoteJobOrigin(RemoteRepositoryOrigin(location, SINGLETON_REPOSITORY_NAME), job)
 
 
 def _data_sets(store: Store) -> set[str]:

@@ -11,6 +11,7 @@ from crawlers.dates import SHANGHAI, day_of
 from crawlers.sites import Site
 from pipelines.core.home import Home
 from pipelines.defs.crawl import is_elsewhere, op_of
+from pipelines.defs.jobs import FREE, refresh_job
 from pipelines.defs.keys import crawled_sites, key_of
 from pipelines.defs.releases import release_job
 from pipelines.errors import Busy
@@ -18,17 +19,10 @@ from pipelines.flow.stages import STAGES
 from pipelines.operations.review.inbox import take_all
 from pipelines.settings import home, load
 
-# Without a budget a run leaves what would cost money as it stands.
-_FREE = [table for stage in STAGES for table in stage.tables]
 _ASKED = [table for stage in STAGES if stage.asks for table in stage.tables]
 _SITES = [site for site in crawled_sites().values() if is_elsewhere(site)]
 _Request = Callable[[dg.ScheduleEvaluationContext], dg.RunRequest | dg.SkipReason]
 
-refresh_job = dg.define_asset_job(
-    "refresh_free_tables",
-    selection=dg.AssetSelection.assets(*_FREE),
-    description="Every table that costs no money, in order; a table that is up to date keeps its version.",
-)
 annotate_job = dg.define_asset_job(
     "annotate",
     selection=dg.AssetSelection.assets(*_ASKED),
@@ -36,7 +30,7 @@ annotate_job = dg.define_asset_job(
 )
 daily_job = dg.define_asset_job(
     "crawl_and_refresh",
-    selection=dg.AssetSelection.assets(*(key_of(site.name) for site in _SITES), *_FREE),
+    selection=dg.AssetSelection.assets(*(key_of(site.name) for site in _SITES), *FREE),
     description="The crawl of a day, and of the days before it for late answers; then every table that costs nothing.",
 )
 crawl_jobs = [
@@ -115,7 +109,7 @@ schedules = [nightly_refresh, daily_refresh, annotate_weekly, release_monthly]
 for _site, _job in zip(_SITES, crawl_jobs, strict=True):
     _about = f"{_site.title}, a quiet hour, Shanghai time."
     schedules.append(_schedule(f"daily_{_site.name}", _job, "10 2 * * *", _about, _of_yesterday(_site)))
-jobs = [refresh_job, daily_job, annotate_job, *crawl_jobs]
+jobs = [daily_job, annotate_job, *crawl_jobs]
 
 
 @dg.sensor(job=refresh_job, minimum_interval_seconds=300)

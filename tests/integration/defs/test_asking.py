@@ -285,8 +285,13 @@ def test_a_run_with_more_than_the_settings_allow_asks_nothing(instance, home, ve
 
 
 def test_what_a_run_has_spent_is_the_next_ones_no_more(instance, home):
-    assert materialize(instance, home, provider="openai", budget=60.0).success
+    made = materialize(instance, home, provider="openai", budget=60.0)
+    assert made.success
     assert 0 < spent_by(home) < 1
+    [event] = made.get_asset_materialization_events()
+    shown = event.step_materialization_data.materialization.metadata
+    assert shown["cost_USD"].value == pytest.approx(float(spent_by(home)))
+    assert (shown["calls"].value > 0, shown["failed_calls"].value) == (True, 0)
     assert materialize(instance, home, provider="openai", budget=float(100 - spent_by(home))).success
     assert not materialize(instance, home, provider="openai", budget=100.0).success
 

@@ -20,6 +20,7 @@ from pipelines.defs.resources import HomeResource
 from pipelines.settings import ROOT
 from schemas.tables import TABLES
 
+TRENDS = ("not_empty", "not_shrunk", "not_drifted")
 POSTS = ROOT / "samples" / "posts.jsonl"
 
 
@@ -60,7 +61,8 @@ def test_an_import_is_one_partition_with_the_stores_version(refreshed):
     version = home.store().version("imported_posts", partition="sample")
     assert made.partition == "sample"
     assert made.tags["dagster/data_version"] == version.version
-    assert made.metadata["dagster/row_count"].value == made.metadata["read"].data["records"] == version.rows
+    assert made.metadata["dagster/partition_row_count"].value == made.metadata["read"].data["records"] == version.rows
+    assert "dagster/row_count" not in made.metadata, "that of all partitions is their sum, and not that of the last one"
     checked = {evaluation.check_name: evaluation for evaluation in result.get_asset_check_evaluations()}
     assert set(checked) == {"schema", "reconciliation"}
     assert all(evaluation.passed for evaluation in checked.values())
@@ -71,7 +73,7 @@ def test_an_import_is_one_partition_with_the_stores_version(refreshed):
 def test_the_whole_job_runs_and_its_checks_pass(refreshed):
     home, job, result = refreshed.home, refreshed.job, refreshed.made
     evaluations = result.get_asset_check_evaluations()
-    assert {evaluation.check_name for evaluation in evaluations} == {"schema", "reconciliation", "size"}
+    assert {evaluation.check_name for evaluation in evaluations} == {"schema", "reconciliation", "size", *TRENDS}
     assert all(evaluation.passed for evaluation in evaluations)
     tables = {key.to_user_string() for key in job.asset_layer.executable_asset_keys}
     waiting = {table for table in tables if home.store().pointer(table) is None}

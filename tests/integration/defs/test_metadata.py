@@ -192,6 +192,30 @@ def test_merged_pairs_stand_side_by_side_with_their_similarity(real_store):
     assert [pair["similarity"] for pair in pairs] == sorted(pair["similarity"] for pair in pairs)
 
 
+def test_figures_that_one_wants_over_time_are_numbers(sample_store):
+    """The web UI plots numbers and no words."""
+    for table in ("clean_posts", "unique_posts", "unique_dialogues", "coe_chains", "grpo_coe", "splits"):
+        version = sample_store.version(table)
+        rows = sample_store.read(table).collect()
+        values = {name: one for name, one in describe(version, sample_store).items() if isinstance(one, (int, float))}
+        reasons = version.manifest.reasons
+        if table in ("clean_posts", "unique_posts"):
+            lost = sum(count for reason, count in reasons.items() if reason.startswith("post: "))
+            assert values["kept_share"] == round(version.rows / (version.rows + lost), 4)
+            assert 0 < values["kept_share_answer"] <= 1
+            counts = rows["pii"].explode(empty_as_null=False).struct.field("count")
+            assert values["personal_data"] == counts.sum() > 0
+            assert values["mean_chars"] == pytest.approx(rows["text"].str.len_chars().mean(), abs=0.1)
+        if table.startswith("unique_"):
+            near = sum(count for reason, count in reasons.items() if reason.endswith(": near_duplicate"))
+            assert values["duplicates"] == near
+        if "split" in rows.columns:
+            splits = {split: values[f"rows_{split}"] for split in ("train", "validation", "test")}
+            assert splits == {split: rows["split"].to_list().count(split) for split in splits}
+        assert values["dropped"] == version.dropped
+        assert values["dagster/row_count"] == version.rows
+
+
 def test_the_raw_zone_shows_no_sample_at_all(sample_store):
     version = sample_store.version("imported_posts", partition="sample")
     assert {"sample", "sample_fields", "merged_pairs", "drops_by_source"}.isdisjoint(describe(version, sample_store))
