@@ -17,6 +17,7 @@ def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definiti
         assets=[
             *(*assets.imports, *crawl.crawls, *assets.stages, *releases.assets, *training.trainings),
             *evaluations.assets,
+            *assets.labels,
         ],
         asset_checks=[*assets.checks, *trends.checks],
         jobs=[*jobs.jobs, *schedules.jobs, *releases.jobs, *training.training_jobs, *evaluations.jobs],

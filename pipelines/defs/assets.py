@@ -16,6 +16,7 @@ from pipelines.core.stage import Stage
 from pipelines.defs.figures import spent
 from pipelines.defs.keys import keys_of
 from pipelines.defs.metadata import column_schema, describe
+from pipelines.defs.presentation import group_of, page_of, spelt_out
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import InvalidRows, Shrunk
 from pipelines.flow.clients import ClientPool
@@ -44,11 +45,11 @@ def _spec(table: str, group: str, parents: tuple[str, ...] = (), code: str | Non
     return dg.AssetSpec(
         table,
         deps=[dep for parent in parents for dep in keys_of(parent)],
-        group_name=group,
-        description=schema.__doc__,
+        group_name=group_of(group),
+        description=spelt_out(schema.__doc__ or ""),
         code_version=code,
         kinds={"polars", "parquet"},
-        metadata={"dagster/column_schema": column_schema(schema)},
+        metadata={"dagster/column_schema": column_schema(schema), **page_of(group)},
     )
 
 
@@ -201,6 +202,16 @@ def _check_reconciliations(table: str, results: list[Reconciliation]) -> dg.Asse
     return _checked(table, "reconciliation", balanced, **{one.unit: str(one) for one in results})
 
 
+# What people fill (docs/reviewing.md): no run makes it.
+labels = [
+    _spec(table, "review", parents).replace_attributes(kinds={"parquet"})
+    for table, parents in {
+        "cer_votes": ("cer_candidates",),
+        "cer_labels": ("cer_votes",),
+        "coe_reviews": ("coe_chains",),
+        "rankings": (),
+    }.items()
+]
 imports = [_import_asset("imported_posts"), _import_asset("imported_dialogues")]
 stages = [_stage_asset(stage) for stage in STAGES]
 checks = [_checks(stage, table) for stage in STAGES for table in stage.tables]

@@ -17,6 +17,7 @@ from pipelines.crawl.jobs import Job
 from pipelines.crawl.preparing import prepare
 from pipelines.defs.keys import crawled_sites, key_of
 from pipelines.defs.metadata import column_schema, describe
+from pipelines.defs.presentation import group_of
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import CrawlFailed, GongqingError, RequestError
 from pipelines.settings import ROOT
@@ -31,9 +32,9 @@ _COUNTS = ("posts", "list_posts", "answers", "answers_of_long_posts")
 
 
 class CrawlConfig(dg.Config):
-    """How a day is crawled."""
+    """How a day is crawled. Something has to be named: no site is crawled because somebody materialised everything."""
 
-    revisit_days: int = 1  # so many days that end on this one, for late answers
+    revisit_days: int  # so many days that end on this one, for late answers; 1: this day alone
     base_url: str | None = None  # another address of the site: its replica's
     delays: bool = True  # off for a replica on this machine alone
 
@@ -71,7 +72,7 @@ def _asset(site: Site) -> dg.AssetsDefinition:
         specs=[
             dg.AssetSpec(
                 key,
-                group_name="sources",
+                group_name=group_of("sources"),
                 description=f"{site.title}. {TABLES[TABLE].__doc__}",
                 kinds={"scrapy", "parquet"},
                 metadata={"dagster/column_schema": column_schema(TABLES[TABLE])},

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from pipelines.core.home import Home
 from pipelines.defs.allowance import allow
+from pipelines.defs.presentation import group_of, spelt_out
 from pipelines.defs.releases import release
 from pipelines.defs.resources import HomeResource, under_way
 from pipelines.defs.samples import records
@@ -20,7 +21,7 @@ from pipelines.operations.evaluate.evaluating import SUITES, EvaluationOptions, 
 from pipelines.store.store import Version
 from pipelines.train.runs import list_runs
 
-GROUP = "evaluation"
+GROUP = group_of("evaluation")
 _ABOUT = {
     "automatic": "BLEU-1, ROUGE-L, METEOR, Distinct-1 beside three baselines (E §4.1.4)",
     "judge": "Scores and biases of judges (M §4.2)",
@@ -58,7 +59,7 @@ class ReleaseToMeasure(dg.Config):
 
 
 def _of_models(suite: str) -> dg.AssetsDefinition:
-    @dg.asset(name=f"evaluate_{suite}", group_name=GROUP, deps=[release], description=f"{_ABOUT[suite]}.")
+    @dg.asset(name=f"evaluate_{suite}", group_name=GROUP, deps=[release], description=spelt_out(f"{_ABOUT[suite]}."))
     def evaluated(
         context: dg.AssetExecutionContext, config: EvaluationConfig, home: dg.ResourceParam[HomeResource]
     ) -> dg.MaterializeResult[None]:

@@ -1,5 +1,6 @@
 """What Dagster shows of a version: columns, figures, drop reasons, a sample, merged pairs, pictures."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -50,9 +51,12 @@ def describe(version: Version, store: Store) -> dict[str, Any]:
         shown |= samples(version.table, rows, store)
         if (pairs := _merged_pairs(version, rows, dropped, store)) is not None:
             shown["merged_pairs"] = as_records(pairs)
-        shown |= {name: dg.MetadataValue.md(made) for name, made in plots(version.table, rows, dropped).items()}
+        pictures = [*plots(version.table, rows, dropped).values()]
         if version.table == "rewritten_dialogues" and rows.height:
-            shown |= _diversity(version, store)
+            diversity = dialogue_diversity(store, version)
+            shown["diversity"] = as_records(diversity)
+            pictures += _diversity(diversity)
+        shown |= _in_one(pictures)
     note = dict(version.manifest.runs[-1].note)
     if note:
         if "unknown_strategies" in note:  # the names themselves are the file's own words: they stay in the manifest
@@ -61,14 +65,17 @@ def describe(version: Version, store: Store) -> dict[str, Any]:
     return shown
 
 
-def _diversity(version: Version, store: Store) -> dict[str, Any]:
-    """How varied rewritten dialogues are beside those that they were made from."""
-    figures = dialogue_diversity(store, version)
-    shown: dict[str, Any] = {"diversity": as_records(figures)}
-    for lang in figures["lang"].unique(maintain_order=True):
-        if (made := drawn(partial(diversity_bars, figures=figures, lang=lang))) is not None:
-            shown[f"diversity_{lang}"] = dg.MetadataValue.md(made)
-    return shown
+def _diversity(diversity: pl.DataFrame) -> Iterator[str]:
+    """How varied rewritten dialogues are beside those that they were made from, by language."""
+    for lang in diversity["lang"].unique(maintain_order=True):
+        if (made := drawn(partial(diversity_bars, figures=diversity, lang=lang))) is not None:
+            yield made
+
+
+def _in_one(pictures: list[str]) -> dict[str, dg.MetadataValue]:
+    """Pictures as one entry, which says what they show: the web UI opens each entry in a dialogue of its own."""
+    titles = [picture[len("![") : picture.index("](")] for picture in pictures]
+    return {f"pictures: {'; '.join(titles)}": dg.MetadataValue.md("\n\n".join(pictures))} if pictures else {}
 
 
 def _reasons(version: Version) -> dg.TableMetadataValue:

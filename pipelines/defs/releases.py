@@ -9,6 +9,7 @@ from typing import Any, get_args
 import dagster as dg
 from pydantic import Field
 
+from pipelines.defs.presentation import group_of
 from pipelines.defs.resources import HomeResource
 from pipelines.defs.samples import records
 from pipelines.errors import ReleaseRefused, RequestError
@@ -21,7 +22,7 @@ from pipelines.settings import settings_file
 from pipelines.store.release_manifest import Finding, Release
 from schemas.labels import SPLITS
 
-GROUP = "release"
+GROUP = group_of("release")
 
 
 class ReleaseConfig(dg.Config):

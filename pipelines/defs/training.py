@@ -17,6 +17,7 @@ from pydantic import Field
 
 from pipelines.defs.allowance import allow
 from pipelines.defs.plots import drawn
+from pipelines.defs.presentation import group_of
 from pipelines.defs.releases import release
 from pipelines.defs.resources import HomeResource, under_way
 from pipelines.defs.samples import records
@@ -29,7 +30,7 @@ from pipelines.train.recipe import load_recipe, parse_settings, recipe_names
 from pipelines.train.runs import SCORED, TENSORBOARD, Metrics, describe_rows, list_checkpoints, read_metrics, read_note
 from pipelines.train.trainers import describe_step, run_differences
 
-GROUP = "training_runs"
+GROUP = group_of("training_runs")
 _POOL = "training"  # a machine trains one model at a time
 _MOST_OBSERVATIONS = 100  # of a run, or about: the event log is never pruned
 
@@ -55,7 +56,7 @@ class Judging(StrEnum):
 class TrainConfig(dg.Config):
     """A run, as `gongqing train` has it (docs/training.md)."""
 
-    preset: Literal["gpu", "cpu_smoke"] = "gpu"
+    preset: Literal["gpu", "cpu_smoke"]  # to be named: nothing trains because somebody materialised everything
     ablation: str = ""
     release: str | None = None
     name: str = ""

@@ -43,7 +43,7 @@ def crawled_from(source: str, home, instance: dg.DagsterInstance, day: str = DAY
         partition_key=day,
         instance=instance,
         resources={"home": HomeResource(path=str(home)), "pipes": dg.PipesSubprocessClient()},
-        run_config={"ops": {op_of(source): {"config": config}}},
+        run_config={"ops": {op_of(source): {"config": {"revisit_days": 1, **config}}}},
         raise_on_error=False,
     )
 

@@ -4,6 +4,7 @@ import base64
 import re
 from typing import Any
 
+import dagster as dg
 import polars as pl
 import pytest
 
@@ -58,8 +59,20 @@ def test_rewritten_dialogues_show_how_varied_they_are(sample_store):
     version = sample_store.version("rewritten_dialogues")
     shown, figures = describe(version, sample_store), dialogue_diversity(sample_store, version)
     assert [record.data["figure"] for record in shown["diversity"].records] == figures["figure"].to_list()
+    [pictures] = [name for name in shown if name.startswith("pictures: ")]
     for lang in figures["lang"].unique():
-        assert png_of(shown[f"diversity_{lang}"].md_str).startswith(b"\x89PNG")
+        assert f"Diversity before and after ({lang})" in pictures
+
+
+def test_all_pictures_of_an_asset_are_one_entry_named_by_what_they_show(sample_store):
+    described = describe(sample_store.version("unique_posts"), sample_store)
+    [name] = [one for one in described if isinstance(described[one], dg.MarkdownMetadataValue)]
+    clusters, drops = "Near-duplicates: rows by size of cluster", "Dropped, by reason and source"
+    titles = ["Posts by category (M Table 1)", clusters, drops]
+    assert name == f"pictures: {'; '.join(titles)}"
+    drawn = described[name].md_str.split("\n\n")
+    assert [one.partition("](")[0] for one in drawn] == [f"![{title}" for title in titles]
+    assert all(png_of(one).startswith(b"\x89PNG") for one in drawn)
 
 
 def shown(store: Store, table: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
