@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal
 
-from pipelines.errors import NoVersion
+from pipelines.errors import UnknownName
 from pipelines.store.release_manifest import Release
 from pipelines.store.store import Store
 from schemas.tables import TABLES
@@ -19,7 +19,7 @@ def funnel(store: Store, pins: Mapping[str, str]) -> list[tuple[str, int, int, s
     reasons: dict[str, Counter[str]] = {}
     for name, pinned in pins.items():
         table, _, partition = name.partition("/")
-        with suppress(NoVersion):  # of a version that is gone nothing is known
+        with suppress(UnknownName):  # of a version that is gone nothing is known
             version = store.version(table, pinned, partition or None)
             kept[table] += version.rows
             dropped[table] += version.dropped
