@@ -28,7 +28,7 @@ _UNSHOWN = frozenset({"source_id", "url", "posted_at", "fetched_at"})
 _TYPES = {int: "int", float: "float"}
 _LINE, _FEW = 40, 8  # characters that a browser shows in one line: of Latin, and of Chinese
 _CHINESE = re.compile("[\u3400-\u9fff]")
-_HASH, _BEGINNING = re.compile(r"[0-9a-f]{32,}"), 8
+_HASH, _BEGINNING = re.compile("[0-9a-f]{64}"), 8
 
 Texts = Mapping[str, pl.Expr]
 

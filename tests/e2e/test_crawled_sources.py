@@ -62,7 +62,7 @@ def test_a_day_is_crawled_in_a_process_of_its_own_and_its_figures_are_told(tmp_p
         made = event.materialization
         version = Store(tmp_path / "data").version("raw_posts", partition=f"replica@{DAY}")
         assert (made.asset_key, made.partition) == (key_of("replica"), DAY)
-        assert made.metadata["dagster/row_count"].value == version.rows > 0
+        assert made.metadata["dagster/partition_row_count"].value == version.rows > 0
         assert made.metadata["items"].value == version.rows
         assert made.metadata["finish_reason"].value == "finished"
         assert made.tags["dagster/data_version"] == version.version
@@ -92,7 +92,7 @@ def test_a_late_answer_makes_a_new_version_of_its_day_with_an_event_of_its_own(t
         assert after.version != before.version
         events = {event.partition: event.materialization for event in result.get_asset_materialization_events()}
         assert events[DAY].tags["dagster/data_version"] == after.version
-        assert events[DAY].metadata["dagster/row_count"].value == after.rows
+        assert events[DAY].metadata["dagster/partition_row_count"].value == after.rows
     assert store.read("raw_posts", before.version, place).collect().equals(posts), "the old version is readable"
 
 
