@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from crawlers.errors import CrawlError
+from pipelines.cli import terminal
 from pipelines.core import modes
 from pipelines.core.files import storage_error
 from pipelines.errors import GongqingError, Interrupted, RequestError
@@ -61,17 +62,17 @@ def main() -> None:
         app()
     except SystemExit as end:
         if end.code == Interrupted.exit_code:  # Ctrl-C, of which typer says nothing
-            sys.stderr.write(f"gongqing: {Interrupted()}\n")
+            terminal.error(Interrupted())
         raise
     except (GongqingError, CrawlError) as error:  # crawlers know nothing of ours, and have errors of the same form
         if "_GONGQING_DEBUG" in os.environ:
             raise
-        sys.stderr.write(f"gongqing: {error}\n")
+        terminal.error(error)
         sys.exit(error.exit_code)
     except Exception as error:
         if "_GONGQING_DEBUG" in os.environ:
             raise
         ours = storage_error(error, home())
         message = ours or f"{type(error).__name__}: {error}\n  hint: run again with --debug and report it"
-        sys.stderr.write(f"gongqing: {message}\n")
+        terminal.error(message)
         sys.exit(1)

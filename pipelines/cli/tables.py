@@ -1,6 +1,5 @@
 """Commands that look at tables: tables, show, diff, why, stats."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,7 +57,7 @@ def list_tables(folder: Path, *, as_json: bool = False, all_versions: bool = Fal
         terminal.line("no tables yet: gongqing import NAME PATH, then gongqing refresh; or gongqing demo")
     errors = list(damaged.values())
     for other in errors[1:]:
-        sys.stderr.write(f"{other}\n")
+        terminal.error(other)
     if errors:
         raise errors[0]
 

@@ -1,5 +1,6 @@
 """What commands share: the home's store and ledger, and how output looks on a terminal and off one."""
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -10,6 +11,10 @@ import typer
 
 from pipelines.core.home import Home
 from pipelines.settings import home
+
+# What stands before the lines of an error.
+_LABEL = re.compile(r"(gongqing: | *(?:where|hint): | *)(.*)")
+_STYLES = {"gongqing:": "bold red", "where:": "bold", "hint:": "bold green"}
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -54,6 +59,24 @@ def line(what: str) -> None:
     """Print a line, at once."""
     sys.stdout.write(what + "\n")
     sys.stdout.flush()
+
+
+def error(what: object) -> None:
+    """Print what went wrong: on a terminal in colour, in lines that fit."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from pipelines.cli.wrapping import wrapped
+
+    shown = Console(stderr=True)
+    message = f"gongqing: {what}"
+    if not shown.is_terminal:
+        sys.stderr.write(message + "\n")
+        return
+    for one in message.splitlines():
+        label, rest = _LABEL.fullmatch(one).groups()  # type: ignore[union-attr]  # it matches any line
+        lines = f"\n{' ' * len(label)}".join(wrapped(rest, shown.width - len(label)))
+        shown.print(Text.assemble((label, _STYLES.get(label.strip(), "")), lines), soft_wrap=True)
 
 
 def working(what: str) -> AbstractContextManager[Any]:
