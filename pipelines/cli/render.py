@@ -6,13 +6,16 @@ markup.
 
 import datetime as dt
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
 import polars as pl
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.style import StyleType
 from rich.table import Table
@@ -33,7 +36,6 @@ from schemas.tables import TABLES
 _MOST_REASONS = 3  # of drops, in a line
 _SHOWN = 10  # ids of a finding
 _OF_VERSION = ("version", "rows", "dropped")
-_COUNTS = ("calls", "failed", "unsettled", "tokens_in", "tokens_out")
 _SPEAKERS = {"seeker": "cyan", "user": "cyan", "supporter": "green", "assistant": "green", "system": "magenta"}
 
 # What moves the cursor, clears the screen or turns the order of characters (Unicode's Bidi_Control).
@@ -46,12 +48,15 @@ _SHOWN_AS = _ESCAPED | {point: chr(0x2400 + point) for point in _C0} | {0x7F: "â
 
 
 class TextTable(Table):
-    """A table whose cells are texts, not markup. Columns fold, and stand left but for those of `right`."""
+    """A table whose cells are texts, not markup. Columns fold, and stand left but for those of `right`.
+
+    Blanks stand between them, for a terminal of 80 columns has none to spare for lines.
+    """
 
     def __init__(
         self, *columns: str, right: Collection[str] = (), no_wrap: Collection[str] = (), **options: Any
     ) -> None:
-        super().__init__(**options)
+        super().__init__(**{"box": SIMPLE_HEAD, "show_edge": False, "padding": (0, 1, 0, 0), **options})
         for name in columns:
             justify: Literal["left", "right"] = "right" if name in right else "left"
             self.add_column(name, justify=justify, no_wrap=name in no_wrap, overflow="fold")
@@ -87,9 +92,10 @@ def versions(
     states: Mapping[str, str] | None = None,
     *,
     all_versions: bool = False,
-) -> Table:
+) -> Group:
     """A table of tables, narrow enough for a terminal: of a version as much as every command understands, and its
-    state. Those that wait and were never made, and those that are `damaged`, by table and partition, stand last.
+    state. Those that wait and were never made, and those that are `damaged`, by table and partition, stand last. What
+    else there is to say of states stands below, a line each.
     """
     states = states or {}
     names = ("table", "version", "rows", "dropped", "made")
@@ -100,20 +106,39 @@ def versions(
             days.setdefault(str(one.partition).rpartition("@")[0], []).append(one)
     for source, of_source in days.items():
         rows, dropped = (sum(counts) for counts in zip(*((one.rows, one.dropped) for one in of_source), strict=True))
-        made = _second(max(one.manifest.runs[-1].at for one in of_source))[:-3]
+        made = _minute(max(one.manifest.runs[-1].at for one in of_source))
         table.add_row(f"raw_posts/{source}", f"{len(of_source)} days", f"{rows:,}", f"{dropped:,}", made)
     for one in listed:
         if days and one.table == "raw_posts":
             continue
-        made = _second(one.manifest.runs[-1].at)[:-3]
-        mark = ("yes" if one.current else "") if all_versions else states.get(one.table, "")
+        made = _minute(one.manifest.runs[-1].at)
+        mark = _text("yes" if one.current else "") if all_versions else _state(states.get(one.table, ""))
         table.add_row(one.name, one.version[:8], f"{one.rows:,}", f"{one.dropped:,}", made, mark)
     shown = {one.table for one in listed} | {name for name, _ in damaged or ()}
     for name in (name for name in states if name not in shown):
-        table.add_row(name, "", "", "", "never", states[name])
+        table.add_row(name, "", "", "", "never", _state(states[name]))
     for place in damaged or ():
         table.add_row("/".join(filter(None, place)), _text("damaged", "red"))
-    return table
+    tables: dict[str, list[str]] = {}
+    for name, state in states.items():
+        if _DETAIL.search(state):
+            tables.setdefault(state, []).append(name)
+    return Group(table, *(_text(f"{', '.join(names)} {state}") for state, names in tables.items()))
+
+
+# Where the short word for a state ends, and what else there is to say of it begins.
+_DETAIL = re.compile(r": | \(")
+
+
+def _state(state: str) -> Text:
+    short = _DETAIL.split(state)[0].replace(f"{dt.datetime.now().astimezone().year}-", "")
+    return _text(short, "yellow" if short.startswith("stale") else "cyan" if short.startswith("waits") else "")
+
+
+def _minute(when: dt.datetime) -> str:
+    """Without the year where it is this one."""
+    here = when.astimezone()
+    return here.strftime("%m-%d %H:%M" if here.year == dt.datetime.now().astimezone().year else "%Y-%m-%d")
 
 
 def _second(when: dt.datetime) -> str:
@@ -292,8 +317,10 @@ def budget_record(budget: Budget) -> dict[str, Any]:
 def estimates(by_stage: list[tuple[str, Estimate | str]]) -> Table:
     """What the questions of each stage would take, by model; at most, for every reply is counted at its longest."""
     caption = "as the tables stand now; replies counted at their longest, repairs on top"
-    counts = ("calls", "in the ledger", "tokens in", "tokens out", "money")
-    table = TextTable("stage", "model", *counts, right=counts, no_wrap=("stage", "model", *counts), caption=caption)
+    known = [taken for _, taken in by_stage if not isinstance(taken, str)]
+    currencies = sorted({taken.currency for taken in known if taken.cost}) or ["USD"]
+    counts = ("calls", "in the\nledger", "tokens\nin", "tokens\nout", f"money\n{' and '.join(currencies)}")
+    table = TextTable("stage", "model", *counts, right=counts, no_wrap=counts, caption=caption)
     for stage, taken in by_stage:
         if isinstance(taken, str):
             table.add_row(stage, taken)
@@ -302,11 +329,14 @@ def estimates(by_stage: list[tuple[str, Estimate | str]]) -> Table:
             table.add_row(stage, "nothing to ask")
         for model, part in taken.by_model.items():
             figures = (part.calls, part.cached, part.tokens_in, part.tokens_out)
-            table.add_row(stage, model, *(f"{one:,}" for one in figures), f"{part.cost:.4f} {taken.currency}")
-    known = [taken for _, taken in by_stage if not isinstance(taken, str)]
-    totals = [sum(getattr(taken, name) for taken in known) for name in ("calls", "cached", "tokens_in", "tokens_out")]
+            currency = f" {taken.currency}" if len(currencies) > 1 else ""
+            table.add_row(stage, model, *(f"{one:,}" for one in figures), f"{part.cost:.4f}{currency}")
     table.add_section()
-    table.add_row("all", "", *(f"{one:,}" for one in totals), f"{sum(taken.cost for taken in known):.4f}")
+    for currency in currencies:
+        of_it = [taken for taken in known if taken.currency == currency or len(currencies) == 1]
+        totals = [sum(getattr(one, name) for one in of_it) for name in ("calls", "cached", "tokens_in", "tokens_out")]
+        name = f" {currency}" if len(currencies) > 1 else ""
+        table.add_row("all", "", *(f"{one:,}" for one in totals), f"{sum(one.cost for one in of_it):.4f}{name}")
     return table
 
 
@@ -366,21 +396,39 @@ def agreement(figures: pl.DataFrame, work: pl.DataFrame) -> Group:
 
 
 def spend(rows: list[Spend]) -> Table:
-    """What was asked of models, and what it cost."""
-    caption = "at risk: calls of which nobody knows whether they were billed"
-    counts = ("calls", "tries failed", "open", "in", "out", "money", "at risk")
-    table = TextTable("stage", "model", "answered by", "day", *counts, right=counts, caption=caption)
+    """What was asked of models, and what it cost: below each stage its models, and what went wrong."""
+    unknown = "at risk: calls of which nobody knows whether they were billed"
+    caption = unknown if any(one.at_risk for one in rows) else None
+    counts = ("calls", "tokens\nin", "tokens\nout", "money")
+    table = TextTable("stage and model", "day", *counts, right=counts, no_wrap=("day", *counts), caption=caption)
+    stage = ""
     for one in rows:
-        figures = [f"{getattr(one, name):,}" for name in _COUNTS]
-        figures += [f"{one.cost:.4f} {one.currency}", f"{one.at_risk:.4f}"]
-        table.add_row(one.stage, one.alias, one.model_served or "", one.day, *figures)
+        if one.stage != stage:
+            stage = one.stage
+            table.add_row(_text(stage, "bold"))
+        served = f", answered by {one.model_served}" if one.model_served not in (None, one.alias) else ""
+        model = Padding(_text(f"{one.alias}{served}{_problems([one])}"), (0, 0, 0, 2))
+        table.add_row(model, one.day, *_figures([one]))
     table.add_section()
     for currency in dict.fromkeys(one.currency for one in rows):
         of_it = [one for one in rows if one.currency == currency]
-        sums = [f"{sum(getattr(one, name) for one in of_it):,}" for name in _COUNTS]
-        money, at_risk = sum(one.cost for one in of_it), sum(one.at_risk for one in of_it)
-        table.add_row("all", "", "", "", *sums, f"{money:.4f} {currency}", f"{at_risk:.4f}")
+        table.add_row(f"all{_problems(of_it)}", "", *_figures(of_it))
     return table
+
+
+def _figures(rows: list[Spend]) -> list[str]:
+    """Calls, tokens and money of rows in one currency."""
+    counts = [sum(getattr(one, name) for one in rows) for name in ("calls", "tokens_in", "tokens_out")]
+    return [*(f"{count:,}" for count in counts), f"{sum(one.cost for one in rows):.4f} {rows[0].currency}"]
+
+
+def _problems(rows: list[Spend]) -> str:
+    """Tries that failed, calls without an end, money at risk: what there is of it, a line below."""
+    failed, unsettled = (sum(getattr(one, name) for one in rows) for name in ("failed", "unsettled"))
+    at_risk = sum(one.at_risk for one in rows)
+    said = [f"{failed:,} tries failed"] * bool(failed) + [f"{unsettled:,} open"] * bool(unsettled)
+    said += [f"{at_risk:.4f} at risk"] * bool(at_risk)
+    return f"\n{', '.join(said)}" if said else ""
 
 
 def open_attempts(attempts: list[OpenAttempt]) -> Table:

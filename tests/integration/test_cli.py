@@ -180,7 +180,7 @@ def test_an_estimate_makes_nothing(in_home):
     before = _json("tables")
     printed = _run("refresh", "--estimate", "--provider", "written").output
     for stage in ("coherent_dialogues", "cer_candidates"):
-        assert re.search(rf"│ {stage} +│ written +│ +0 │", printed), printed
+        assert re.search(rf"(?m)^{stage} +written +0 ", printed), printed
     assert _json("tables") == before
 
 
@@ -272,7 +272,7 @@ def test_tables_lists_the_others_where_some_are_damaged(home, sample_store, fail
     assert listed["splits", None]["version"] is None
     assert "tables promote splits" in message
     assert "tables promote imported_posts VERSION --partition two" in message
-    assert re.search(r"splits +│ damaged", fails("tables")[2])
+    assert re.search(r"splits +damaged", fails("tables")[2])
 
 
 @pytest.mark.drill("damage")

@@ -3,6 +3,7 @@
 import io
 import json
 import unicodedata
+from decimal import Decimal
 from typing import Any
 
 import polars as pl
@@ -11,7 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
-from pipelines.cli.render import as_json, changed_keys, events, findings, row, visible
+from pipelines.cli.render import as_json, changed_keys, estimates, events, findings, row, spend, visible
+from pipelines.llm.interface import Estimate, ModelEstimate
+from pipelines.llm.ledger.records import Spend
 from pipelines.operations.lineage import Event
 from pipelines.store.release_manifest import Finding
 
@@ -64,3 +67,29 @@ def test_no_text_has_anything_that_a_terminal_obeys_and_json_says_the_same(text:
     assert obeyed(printed) == set()
     assert json.loads(printed) == [{"output": text}]
     assert all(visible(one) == f"\\u{ord(one):04x}" for one in BIDI)
+
+
+def _spend(stage: str, cost: str, **others: Any) -> Spend:
+    figures = {"failed": 0, "unsettled": 0, "at_risk": Decimal(0), "model_served": "Qwen/Qwen2.5-72B-Instruct-AWQ"}
+    figures |= {"calls": 12_345, "tokens_in": 1_234_567, "tokens_cached": 0, "tokens_out": 987_654, **others}
+    return Spend(stage, "qwen2.5-72b", "q", day="2026-11-26", currency="CNY", cost=Decimal(cost), **figures)
+
+
+def lines_of(what: RenderableType, width: int) -> list[str]:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(what)
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_money_is_legible_and_no_figure_is_cut(width: int):
+    part = ModelEstimate(12_345, 6_789, 1_234_567, 987_654, Decimal("12.3456"))
+    estimated = estimates([("rewrite_judgements", Estimate.of({"qwen2.5-72b": part}, "CNY")), ("topics", "waits")])
+    spent = spend([_spend("rewrite_judgements", "12.3456", failed=3, at_risk=Decimal("0.5")), _spend("topics", "1")])
+    for table in (estimated, spent):
+        lines = lines_of(table, width)
+        assert all(len(line.rstrip()) <= width for line in lines)
+        words = " ".join(lines).split()
+        assert {"rewrite_judgements", "12,345", "1,234,567", "987,654", "12.3456", "CNY", "all"} <= set(words)
+    assert "3 tries failed, 0.5000 at risk" in " ".join(" ".join(lines_of(spent, width)).split())
+    assert "13.3456 CNY" in "\n".join(lines_of(spent, width))

@@ -28,16 +28,15 @@ def drawn(*rows: Result) -> list[str]:
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
 
 
-def cells(lines: list[str], ablation: str) -> list[str]:
-    [line] = [line for line in lines if f"│ {ablation} " in line]
-    return [cell.strip() for cell in line.split("│")[1:-1]]
+def cells(ablation: str, *rows: Result) -> list[str]:
+    columns = [[str(cell) for cell in column.cells] for column in ablations(rows).columns]
+    return [column[columns[1].index(ablation)] for column in columns]
 
 
 def test_an_ablation_without_a_reward_leaves_its_columns_empty_and_what_each_measures_stands_below():
-    lines = drawn(REWARDED, IMITATING)
-    assert cells(lines, "ur")[5:] == ["-3.000", "1.250 ± 0.500", "", "", "2.500"]
-    assert cells(lines, "sft")[5:] == ["", "", "6.000", "4.125", ""]
-    text = "\n".join(lines)
+    assert cells("ur", REWARDED, IMITATING)[5:] == ["-3.000", "1.250 ± 0.500", "", "", "2.500"]
+    assert cells("sft", REWARDED, IMITATING)[5:] == ["", "", "6.000", "4.125", ""]
+    text = "\n".join(drawn(REWARDED, IMITATING))
     assert "compeer_cer ur: reward compeer of a step's outputs, judged by qwen-plus" in text
     assert "compeer_cer sft: loss of compeer_sft; no reward" in text
     assert "loss" not in "".join(drawn(REWARDED)), "a figure that no ablation has has no column"
