@@ -10,6 +10,7 @@ import typer
 from pipelines.cli import terminal
 from pipelines.cli.app import MAKE, app
 from pipelines.core.home import Home
+from pipelines.errors import RequestError
 from pipelines.settings import ENGINES, PREFIX, ROOT, home, load
 
 if TYPE_CHECKING:
@@ -124,6 +125,9 @@ def refresh(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Say what the questions would take; make and send nothing.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be made and why; make, ask and change nothing.")
+    ] = False,
     batch: Annotated[
         bool, typer.Option("--batch", help="Ask through batch interfaces: half the price, within a day.")
     ] = False,
@@ -137,17 +141,35 @@ def refresh(
     """Make every table that is stale, in order. What costs money needs a budget."""
     if engine is not None:  # the environment hands it to Dagster's processes as well
         os.environ[PREFIX + "ENGINE"] = engine
-    if not estimate:
+    if estimate and dry_run:
+        hint = "--dry-run for what would be made, --estimate for what the questions would take"
+        raise RequestError("--dry-run and --estimate are two looks", hint=hint)
+    if dry_run:
+        _preview(select or [], provider, budget=budget is not None)
+    elif estimate:
+        _estimate(select or [], provider, batch=batch)
+    else:
         spent = None if budget is None else str(budget)
         _refresh(home(), select or [], provider, spent, batch=batch, allow_shrink=allow_shrink)
-        return
+
+
+def _preview(select: list[str], provider: str | None, *, budget: bool) -> None:
+    from pipelines.cli import render as display
+    from pipelines.flow.preview import preview
+
+    with terminal.working("looking at every table"):
+        stages = preview(home(), load(home()), select, provider, budget=budget)
+    terminal.put(display.previews(stages))
+
+
+def _estimate(select: list[str], provider: str | None, *, batch: bool) -> None:
     from pipelines.cli import render as display
     from pipelines.flow.clients import ClientPool
     from pipelines.flow.refresh import estimates
 
     settings = load(home())
     with ClientPool(home(), settings.llm, provider=provider, batch=batch) as clients:
-        by_stage = [(one.name, taken) for one, taken in estimates(home(), settings, clients, select or [])]
+        by_stage = [(one.name, taken) for one, taken in estimates(home(), settings, clients, select)]
     terminal.put(display.estimates(by_stage))
 
 

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 from rich.box import SIMPLE_HEAD
@@ -32,6 +32,9 @@ from pipelines.store.release_manifest import Finding, Release
 from pipelines.store.store import Version
 from schemas.labels import OMEGA
 from schemas.tables import TABLES
+
+if TYPE_CHECKING:
+    from pipelines.flow.preview import Preview  # which imports every stage
 
 _MOST_REASONS = 3  # of drops, in a line
 _SHOWN = 10  # ids of a finding
@@ -312,6 +315,24 @@ def budget_record(budget: Budget) -> dict[str, Any]:
     """An open budget as `--json` prints it."""
     money = {name: amount(getattr(budget, name)) for name in ("cap", "spent", "held")}
     return {"budget": budget.of, "since": budget.opened, **money, "currency": budget.currency}
+
+
+def previews(stages: "Sequence[Preview]") -> Group:
+    """What a refresh would do about each stage, and why; what stages wait for stands below in full, once."""
+    table = TextTable("stage", "refresh", "why", no_wrap=("stage", "refresh"))
+    for one in stages:
+        if one.waits is not None:
+            table.add_row(one.stage.name, "waits", "; ".join([one.waits.partition(":")[0], *one.reasons]))
+        elif one.reasons:
+            table.add_row(one.stage.name, "would run", "; ".join(one.reasons))
+        elif one.after:
+            table.add_row(one.stage.name, "may run", f"after {', '.join(one.after)}")
+        else:
+            table.add_row(one.stage.name, "", "up to date")
+    runs, may, waits = (sum(getattr(one, name) for one in stages) for name in ("runs", "may_run", "waiting"))
+    lines = list(dict.fromkeys(f"waits {one.waits}" for one in stages if one.waits is not None))
+    lines += [f"{runs:,} would run, {may - runs:,} may run after them, {waits:,} wait; nothing was made or asked"]
+    return Group(table, *map(_text, lines))
 
 
 def estimates(by_stage: list[tuple[str, Estimate | str]]) -> Table:

@@ -68,10 +68,10 @@ def refresh(
     """
     stages = chosen(select)
     store = Store(Home(home).data)
-    _require_sources(home, store)
+    require_sources(home, store)
     runner = Runner(store, settings, clients or ClientPool(home, settings.llm))
     if runner.clients.may_spend:
-        _require_prices(stages, runner)
+        require_prices(stages, runner)
     outcomes: list[Outcome] = []
 
     def done(outcome: Outcome) -> None:
@@ -103,9 +103,9 @@ def estimates(
     Raises RequestError where nothing was ever imported, UnknownPrice for all models of which nobody has said it.
     """
     store, stages = Store(Home(home).data), chosen(select)
-    _require_sources(home, store)
+    require_sources(home, store)
     runner = Runner(store, settings, clients)
-    _require_prices(stages, runner)
+    require_prices(stages, runner)
     for stage in stages:
         if stage.asks:
             if runner.provider(stage) is None:
@@ -116,7 +116,7 @@ def estimates(
                 yield stage, runner.estimate(stage)
 
 
-def _require_prices(stages: Iterable[Stage], runner: Runner) -> None:
+def require_prices(stages: Iterable[Stage], runner: Runner) -> None:
     """Raises UnknownPrice where the stages may ask a paid model whose price nobody has said."""
     aliases: list[str] = []
     for stage in stages:
@@ -126,7 +126,8 @@ def _require_prices(stages: Iterable[Stage], runner: Runner) -> None:
     prices(profile(known, alias) for alias in aliases)
 
 
-def _require_sources(home: Path, store: Store) -> None:
+def require_sources(home: Path, store: Store) -> None:
+    """Raises RequestError where nothing was ever imported."""
     if not any(store.partitions(table) for table in ("raw_posts", "imported_posts", "imported_dialogues")):
         raise RequestError(
             "there is nothing to refresh: no data set was imported",
