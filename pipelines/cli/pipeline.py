@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +18,7 @@ from pipelines.settings import ENGINES, PREFIX, ROOT, home, load
 if TYPE_CHECKING:
     from pipelines.core.stage import Stage
     from pipelines.flow.runner import Outcome, Report, Runner
+    from pipelines.llm.ledger.records import Spend
 
 
 @app.command("import", rich_help_panel=MAKE)
@@ -149,8 +152,9 @@ def refresh(
     elif estimate:
         _estimate(select or [], provider, batch=batch)
     else:
-        spent = None if budget is None else str(budget)
-        _refresh(home(), select or [], provider, spent, batch=batch, allow_shrink=allow_shrink)
+        with _bill(select or []) if budget is not None else nullcontext():
+            spent = None if budget is None else str(budget)
+            _refresh(home(), select or [], provider, spent, batch=batch, allow_shrink=allow_shrink)
 
 
 def _preview(select: list[str], provider: str | None, *, budget: bool) -> None:
@@ -171,6 +175,27 @@ def _estimate(select: list[str], provider: str | None, *, batch: bool) -> None:
     with ClientPool(home(), settings.llm, provider=provider, batch=batch) as clients:
         by_stage = [(one.name, taken) for one, taken in estimates(home(), settings, clients, select)]
     terminal.put(display.estimates(by_stage))
+
+
+@contextmanager
+def _bill(select: list[str]) -> Iterator[None]:
+    """Print what was asked of paid models within the block, and what it cost, however the block ends."""
+    import datetime as dt
+
+    from pipelines.cli import render as display
+    from pipelines.flow.refresh import chosen
+
+    stages, before = {stage.name for stage in chosen(select)}, _spend()
+    try:
+        yield
+    finally:
+        for line in display.bill(before, _spend(), stages, dt.datetime.now(dt.UTC).date().isoformat()):
+            terminal.line(line)
+
+
+def _spend() -> "list[Spend]":
+    with terminal.ledger() as book:
+        return book.spend() if book else []
 
 
 def _refresh(

@@ -439,8 +439,9 @@ def spend(rows: list[Spend]) -> Table:
 
 def _figures(rows: list[Spend]) -> list[str]:
     """Calls, tokens and money of rows in one currency."""
-    counts = [sum(getattr(one, name) for one in rows) for name in ("calls", "tokens_in", "tokens_out")]
-    return [*(f"{count:,}" for count in counts), f"{sum(one.cost for one in rows):.4f} {rows[0].currency}"]
+    sums = _sums(rows)
+    counts = [f"{sums[name]:,}" for name in ("calls", "tokens_in", "tokens_out")]
+    return [*counts, f"{sums['cost']:.4f} {rows[0].currency}"]
 
 
 def _problems(rows: list[Spend]) -> str:
@@ -450,6 +451,33 @@ def _problems(rows: list[Spend]) -> str:
     said = [f"{failed:,} tries failed"] * bool(failed) + [f"{unsettled:,} open"] * bool(unsettled)
     said += [f"{at_risk:.4f} at risk"] * bool(at_risk)
     return f"\n{', '.join(said)}" if said else ""
+
+
+def bill(before: Sequence[Spend], after: Sequence[Spend], stages: Collection[str], day: str) -> list[str]:
+    """What some stages have asked between two looks into the ledger, and what all cost on a day: a line a currency."""
+    lines = []
+    for currency in dict.fromkeys(one.currency for one in after):
+        then, now = (
+            _sums([one for one in rows if one.stage in stages and one.currency == currency]) for rows in (before, after)
+        )
+        asked = {name: now[name] - then[name] for name in now}
+        if not any(asked.values()):
+            continue
+        failed = f" ({asked['failed']:,} tries failed)" if asked["failed"] else ""
+        at_risk = f" and {asked['at_risk']:.4f} at risk" if asked["at_risk"] > 0 else ""
+        today = sum(one.cost for one in after if (one.day, one.currency) == (day, currency))
+        lines.append(
+            f"asked: {asked['calls']:,} calls{failed}, {asked['tokens_in']:,} tokens in, {asked['tokens_out']:,} out, "
+            f"{asked['cost']:.4f} {currency}{at_risk}; today in all {today:.4f} {currency}"
+        )
+    return lines
+
+
+_SUMMED = ("calls", "failed", "tokens_in", "tokens_out", "cost", "at_risk")
+
+
+def _sums(rows: Sequence[Spend]) -> dict[str, Any]:
+    return {name: sum(getattr(one, name) for one in rows) for name in _SUMMED}
 
 
 def open_attempts(attempts: list[OpenAttempt]) -> Table:
