@@ -51,12 +51,13 @@ def erase_(
 def doctor(as_json: AsJson = False) -> None:
     """Look at the machine, the home, and every version in it."""
     from pipelines.cli import render as display
-    from pipelines.operations.doctor import examine
+    from pipelines.operations.doctor import examine, verdict
 
     findings = list(examine(home()))
     if as_json:
         terminal.put(display.as_json([finding._asdict() for finding in findings]))
     else:
+        terminal.line(verdict(findings))
         for finding in findings:
             terminal.line(f"{finding.state:8} {finding.what}: {finding.detail}")
     if any(finding.state == "broken" for finding in findings):

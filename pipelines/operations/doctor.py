@@ -6,7 +6,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -23,7 +23,7 @@ from pipelines.store.suppression import require_no_erasure
 from schemas.tables import TABLES
 
 LITTLE_ROOM = 2e9  # bytes
-_FEW = 3  # paths that are named
+_FEW = 3  # paths, or things, that are named
 
 
 class Finding(NamedTuple):
@@ -51,6 +51,27 @@ def examine(home: Path) -> Iterator[Finding]:
         yield Finding("erasures", "broken", str(error))
     yield from _ledger(home)
     yield from _versions(Store(Home(home).data))
+
+
+def verdict(findings: Iterable[Finding]) -> str:
+    """All findings in a line: how many things are to mend, or that nothing is, and which warnings there are."""
+    by_state: dict[str, list[str]] = {"ok": [], "warning": [], "broken": []}
+    for finding in findings:
+        by_state[finding.state].append(finding.what)
+    if broken := by_state["broken"]:
+        line = f"{len(broken):,} thing{'' if len(broken) == 1 else 's'} to mend: {_named(broken)}"
+    else:
+        sound = len(by_state["ok"])
+        line = f"ready: {sound:,} thing{' is' if sound == 1 else 's are'} sound"
+    if warnings := by_state["warning"]:
+        line += f"; {len(warnings):,} warning{'' if len(warnings) == 1 else 's'}: {_named(warnings)}"
+    return line
+
+
+def _named(names: list[str]) -> str:
+    """Each once, the first few of them."""
+    each = list(dict.fromkeys(names))
+    return ", ".join(each[:_FEW]) + (", …" if len(each) > _FEW else "")
 
 
 def _author_key(home: Path) -> Finding:

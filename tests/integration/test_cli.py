@@ -289,10 +289,12 @@ def test_a_refresh_names_the_damage_that_it_mends(home, sample_home):
 def test_damage_ends_with_1_and_names_the_file(home, sample_store, fails):
     version = Store(home / "data").write("splits", sample_store.read("splits"))
     assert {finding["state"] for finding in _json("doctor")} <= {"ok", "warning"}
+    assert _run("doctor").output.startswith("ready: ")
     file = home / "data" / "splits" / version.version / "rows" / "part-00000.parquet"
     file.write_bytes(file.read_bytes()[:-1])
     ran = _run("doctor")
     assert (ran.exit_code, str(file) in ran.output) == (1, True)
+    assert ran.output.startswith("1 thing to mend: splits; ")
     file.unlink()
     ended, message, _ = fails("show", "splits")
     assert ended == 1

@@ -4,12 +4,21 @@ import pytest
 from older_home import manifest_of, rewrite, say
 
 from pipelines.llm.ledger.ledger import Ledger
-from pipelines.operations.doctor import examine
+from pipelines.operations.doctor import Finding, examine, verdict
 from pipelines.store import Store
 
 
 def found(home, what):
     return [(one.state, one.detail) for one in examine(home) if one.what == what]
+
+
+def test_the_verdict_counts_what_is_to_mend_and_names_the_first_few():
+    sound, key = Finding("Python", "ok", "3.12"), Finding("author key", "warning", "none")
+    broken = [Finding(name, "broken", "…") for name in ("ledger", "splits", "splits", "topics", "emotions")]
+    assert verdict([sound, sound]) == "ready: 2 things are sound"
+    assert verdict([sound, key]) == "ready: 1 thing is sound; 1 warning: author key"
+    assert verdict([sound, broken[0]]) == "1 thing to mend: ledger"
+    assert verdict([key, *broken]) == "5 things to mend: ledger, splits, topics, …; 1 warning: author key"
 
 
 def test_a_dagster_yaml_that_is_none_or_keeps_nothing_is_broken(tmp_path):
