@@ -11,6 +11,7 @@ from pipelines.flow.clients import PAID, ClientPool
 from pipelines.flow.people import waits_for_people
 from pipelines.flow.runner import Outcome, Report, Runner, needed
 from pipelines.flow.stages import MAKERS, STAGES
+from pipelines.flow.staleness import stale_since
 from pipelines.llm.interface import BUDGET, Estimate
 from pipelines.llm.profiles import prices, profile, profiles
 from pipelines.llm.questions import NOT_ASKED_YET
@@ -162,10 +163,15 @@ def _state(table: str, stage: Stage, runner: Runner, before: dict[str, str]) -> 
             return next((before[one] for one in stage.parents if before.get(one, "").startswith("waits")), None)
         if unasked := runner.store.version(table).manifest.dropped_for(NOT_ASKED_YET):
             return f"waits for a budget ({unasked:,} rows not asked yet)"
-        stale = "stale; " if runner.is_stale(stage) else ""
+        stale = _stale(stage, runner) if runner.is_stale(stage) else ""
         empty = why_empty(runner.store, runner.store.version(table))
-        return stale + (f"empty: {empty}" if empty else "" if stale else "up to date")
+        return "; ".join(filter(None, (stale, empty and f"empty: {empty}"))) or "up to date"
     except NoVersion:
         return "stale"
     except StoreError:  # `gongqing tables` itself says what is wrong with it
         return None
+
+
+def _stale(stage: Stage, runner: Runner) -> str:
+    since = stale_since(stage, runner.store)
+    return f"stale since {since.astimezone():%Y-%m-%d %H:%M}" if since is not None else "stale"

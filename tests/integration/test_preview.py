@@ -1,4 +1,4 @@
-"""What a refresh would do, and why, without doing any of it."""
+"""What a refresh would do, and why, without doing any of it; since when a table is stale."""
 
 import hashlib
 import shutil
@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 from pipelines.cli import app
 from pipelines.errors import NoVersion, RequestError, UnknownName, UnknownPrice
 from pipelines.flow.preview import Preview, preview
-from pipelines.flow.refresh import refresh
-from pipelines.flow.stages import STAGES
+from pipelines.flow.refresh import refresh, states
+from pipelines.flow.stages import MAKERS, STAGES
+from pipelines.flow.staleness import stale_since
 from pipelines.settings import Filters, Settings
 from pipelines.store import Store
 
@@ -152,3 +153,20 @@ def test_two_looks_at_once_are_refused(home, monkeypatch):
     monkeypatch.setenv("GONGQING_HOME", str(home))
     ran = CliRunner().invoke(app, ["refresh", "--dry-run", "--estimate"])
     assert isinstance(ran.exception, RequestError)
+
+
+def test_a_stale_table_says_since_when_the_first_newer_version_of_a_parent_is_there(home):
+    store = Store(home / "data")
+    rows = store.read("imported_posts").collect()
+    first = store.write("imported_posts", rows.head(20), partition="sample").manifest.runs[-1].at
+    store.write("imported_posts", rows.head(10), partition="sample")
+    assert stale_since(MAKERS["clean_posts"], store) == first
+    known = states(store, Settings())
+    assert known["clean_posts"] == f"stale since {first.astimezone():%Y-%m-%d %H:%M}"
+    assert known["unique_posts"] == "up to date", "its own parents are as they were"
+
+
+def test_a_table_that_is_stale_for_another_reason_says_no_time(home):
+    store = Store(home / "data")
+    assert states(store, Settings(filters=Filters(max_post_chars=19_999)))["clean_posts"] == "stale"
+    assert stale_since(MAKERS["clean_posts"], store) is None
