@@ -16,6 +16,7 @@ from pipelines.settings import home
 
 app = typer.Typer(
     name="gongqing",
+    epilog="Example: gongqing demo",
     help="From public help-seeking posts and dialogues to data that trains an empathetic Chinese model.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -24,13 +25,29 @@ app = typer.Typer(
 # The panels of its help.
 MAKE, LOOK, JUDGE, GIVE, TRAIN = "Get and make data", "Look", "Judge", "Give away, and take back", "Train"
 
-tables_app = typer.Typer(invoke_without_command=True, help="The tables there are, and which version is current.")
+tables_app = typer.Typer(
+    invoke_without_command=True,
+    help="The tables there are, and which version is current.",
+    epilog="Example: gongqing tables --versions",
+)
 app.add_typer(tables_app, name="tables", rich_help_panel=LOOK)
-ledger_app = typer.Typer(invoke_without_command=True, help="What was asked of models, and what it cost.")
+ledger_app = typer.Typer(
+    invoke_without_command=True,
+    help="What was asked of models, and what it cost.",
+    epilog="Example: gongqing ledger --open",
+)
 app.add_typer(ledger_app, name="ledger", rich_help_panel=LOOK)
-releases_app = typer.Typer(invoke_without_command=True, help="The releases there are, and which one is current.")
+releases_app = typer.Typer(
+    invoke_without_command=True,
+    help="The releases there are, and which one is current.",
+    epilog="Example: gongqing releases --json",
+)
 app.add_typer(releases_app, name="releases", rich_help_panel=GIVE)
-export_app = typer.Typer(no_args_is_help=True, help="Give a release away: what of it may be published.")
+export_app = typer.Typer(
+    no_args_is_help=True,
+    help="Give a release away: what of it may be published.",
+    epilog="Example: gongqing export folder out/v1",
+)
 app.add_typer(export_app, name="export", rich_help_panel=GIVE)
 
 

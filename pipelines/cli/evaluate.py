@@ -28,6 +28,7 @@ class _TargetOrCommand(TyperGroup):
 evaluate_app = typer.Typer(
     cls=_TargetOrCommand,
     no_args_is_help=True,
+    epilog="Example: gongqing evaluate answers.jsonl",
     help="Evaluate answers, models, runs and data (docs/evaluating.md). evaluate TARGET is evaluate model TARGET.",
 )
 app.add_typer(evaluate_app, name="evaluate", rich_help_panel=JUDGE)
@@ -38,7 +39,7 @@ Provider = Annotated[str, typer.Option(help="Who answers and judges: openai or r
 Budget = Annotated[float | None, typer.Option(help="The most that asking may cost.")]
 
 
-@evaluate_app.command()
+@evaluate_app.command(epilog="Example: gongqing evaluate model answers.jsonl --suite automatic")
 def model(
     target: Annotated[str, typer.Argument(help="A file of answers (JSON lines), a run of training, or a profile.")],
     suites: Annotated[
@@ -86,7 +87,7 @@ def model(
         typer.echo(f"{rows:,} prompts without an answer: {reason}", err=as_json)
 
 
-@evaluate_app.command()
+@evaluate_app.command(epilog="Example: gongqing evaluate rejudge answers --judge qwen2.5-72b --budget 5")
 def rejudge(
     name: Annotated[str, typer.Argument(help="An evaluation, or a run of training with rollouts.")],
     judges: Judges = None,
@@ -113,7 +114,7 @@ def rejudge(
     _show(version, as_json)
 
 
-@evaluate_app.command()
+@evaluate_app.command(epilog="Example: gongqing evaluate people")
 def people(as_json: AsJson = False) -> None:
     """The figures of people's rankings and comparisons: Win@1, Win@2, mean rank, win rates."""
     from pipelines.operations.evaluate.evaluating import evaluate_people
@@ -121,7 +122,7 @@ def people(as_json: AsJson = False) -> None:
     _show(evaluate_people(home()), as_json)
 
 
-@evaluate_app.command()
+@evaluate_app.command(epilog="Example: gongqing evaluate data v1")
 def data(
     release: Annotated[str | None, typer.Argument(help="Which release (default: the current one).")] = None,
     as_json: AsJson = False,
@@ -134,7 +135,7 @@ def data(
     _show(version, as_json)
 
 
-@evaluate_app.command()
+@evaluate_app.command(epilog="Example: gongqing evaluate report --to out")
 def report(
     names: Annotated[list[str] | None, typer.Argument(help="Which evaluations (default: all).")] = None,
     folder: Annotated[Path, typer.Option("--to", help="Where evaluation.md and evaluation.html are written.")] = Path(),

@@ -12,7 +12,7 @@ from pipelines.errors import RequestError
 from pipelines.settings import home
 
 
-@app.command("erase", rich_help_panel=GIVE)
+@app.command("erase", rich_help_panel=GIVE, epilog="Example: gongqing erase sample:p083 --dry-run")
 def erase_(
     rows: Annotated[
         list[str] | None, typer.Argument(metavar="ROW_ID...", help="Posts, answers, dialogues, by their ids.")
@@ -47,7 +47,7 @@ def erase_(
         terminal.line("no erasure is unfinished")
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command(rich_help_panel=LOOK, epilog="Example: gongqing doctor")
 def doctor(as_json: AsJson = False) -> None:
     """Look at the machine, the home, and every version in it."""
     from pipelines.cli import render as display
@@ -64,7 +64,7 @@ def doctor(as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command(rich_help_panel=LOOK, epilog="Example: gongqing alerts --test")
 def alerts(
     test: Annotated[bool, typer.Option("--test", help="Send one message, to see whether it comes.")] = False,
 ) -> None:
@@ -86,7 +86,7 @@ def alerts(
     terminal.line(f"{sent} message{'' if sent == 1 else 's'} sent")
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command(rich_help_panel=LOOK, epilog="Example: gongqing ui --port 3000")
 def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 3000,
     host: Annotated[str, typer.Option(help="The address to listen on, as it stands in the browser.")] = "127.0.0.1",

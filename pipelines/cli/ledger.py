@@ -38,7 +38,7 @@ def ledger(
         terminal.put(display.spend(rows))
 
 
-@ledger_app.command()
+@ledger_app.command(epilog="Example: gongqing ledger budgets")
 def budgets(as_json: AsJson = False) -> None:
     """The open budgets: of a refresh that is at work, or was broken off and will go on with what is left."""
     from pipelines.cli import render as display
@@ -51,7 +51,7 @@ def budgets(as_json: AsJson = False) -> None:
         terminal.put(display.budgets(opened) if opened else "no budget is open")
 
 
-@ledger_app.command("close-budget")
+@ledger_app.command("close-budget", epilog="Example: gongqing ledger close-budget refresh:topics")
 def close_budget(
     name: Annotated[str, typer.Argument(help="As `gongqing ledger budgets` names it: refresh, refresh:topics …")],
 ) -> None:
@@ -68,7 +68,7 @@ def close_budget(
     terminal.line(f"{name} is closed")
 
 
-@ledger_app.command("give-up-batch")
+@ledger_app.command("give-up-batch", epilog="Example: gongqing ledger give-up-batch 3")
 def give_up_batch(
     number: Annotated[int, typer.Argument(help="As the refusal names it: a batch that nobody can collect any more.")],
 ) -> None:
@@ -80,7 +80,7 @@ def give_up_batch(
     terminal.line(f"batch {number} is given up: {left:,} questions that it had will be asked again")
 
 
-@ledger_app.command()
+@ledger_app.command(epilog="Example: gongqing ledger record answers.jsonl --stage topics")
 def record(
     file: Annotated[Path, typer.Argument(help="The file to make, JSON lines.")],
     stage: Annotated[list[str] | None, typer.Option(help="Only these stages; may be given several times.")] = None,

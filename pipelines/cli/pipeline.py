@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pipelines.llm.ledger.records import Spend
 
 
-@app.command("import", rich_help_panel=MAKE)
+@app.command("import", rich_help_panel=MAKE, epilog="Example: gongqing import psyqa PsyQA_full.json")
 def import_(
     name: Annotated[str, typer.Argument(help="What it is: psyqa, smile, cpsycoun, esconv … or mapped; or hub.")],
     path: Annotated[Path, typer.Argument(help="The file, folder or archive; of hub: OWNER/NAME.")],
@@ -53,7 +53,7 @@ def _import(folder: Path, name: str, path: Path, data_set: str | None, mapping: 
     terminal.line(display.made(version))
 
 
-@app.command(rich_help_panel=MAKE)
+@app.command(rich_help_panel=MAKE, epilog="Example: gongqing crawl xinli001 --from 2025-03-01 --until 2025-03-02")
 def crawl(
     source: Annotated[str, typer.Argument(help="A site of crawlers/sites: xinli001 …")],
     first: Annotated[str | None, typer.Option("--from", metavar="DAY", help="First day of posting, Shanghai.")] = None,
@@ -110,7 +110,7 @@ def crawl_window(
         terminal.line(f"  the site's list ended before {window.first}: older posts may be out of its reach")
 
 
-@app.command(rich_help_panel=MAKE)
+@app.command(rich_help_panel=MAKE, epilog="Example: gongqing refresh --provider openai --budget 20")
 def refresh(
     select: Annotated[
         list[str] | None, typer.Option(help="Only these groups or tables; may be given several times.")
@@ -283,7 +283,7 @@ def _refresh(
         )
 
 
-@app.command(rich_help_panel=MAKE)
+@app.command(rich_help_panel=MAKE, epilog="Example: gongqing demo")
 def demo() -> None:
     """The main job on samples/ (invented posts and dialogues), ending with a table of what was made."""
     from pipelines.cli import render as display

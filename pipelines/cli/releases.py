@@ -14,7 +14,7 @@ from pipelines.settings import home, load
 OfRelease = Annotated[str | None, typer.Option("--release", help="Which one (default: the current release).")]
 
 
-@app.command(rich_help_panel=GIVE)
+@app.command(rich_help_panel=GIVE, epilog="Example: gongqing release v1 --allow not_from_a_model")
 def release(
     name: Annotated[str, typer.Argument(help="Its name: small letters, figures, points, hyphens, underscores.")],
     allow: Annotated[
@@ -81,7 +81,7 @@ def releases(context: typer.Context, as_json: AsJson = False) -> None:
         raise damaged[0]
 
 
-@releases_app.command("promote")
+@releases_app.command("promote", epilog="Example: gongqing releases promote v1")
 def promote_release(name: Annotated[str, typer.Argument(help="The release.")]) -> None:
     """Make an older release the current one."""
     from pipelines.store.releases import Releases
@@ -89,7 +89,7 @@ def promote_release(name: Annotated[str, typer.Argument(help="The release.")]) -
     terminal.line(f"{Releases(home()).promote(name).name} is current")
 
 
-@export_app.command("folder")
+@export_app.command("folder", epilog="Example: gongqing export folder out/v1 --release v1")
 def export_to_folder(
     folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")], release: OfRelease = None
 ) -> None:
@@ -101,7 +101,7 @@ def export_to_folder(
     terminal.line(f"{exported.name}: {sum(map(exported.rows, exported.configs)):,} rows in {folder}")
 
 
-@export_app.command("hub")
+@export_app.command("hub", epilog="Example: gongqing export hub OWNER/NAME --release v1")
 def export_to_hub(
     repo: Annotated[str, typer.Argument(help="OWNER/NAME on the Hub; made where there is none.")],
     release: OfRelease = None,
@@ -117,7 +117,7 @@ def export_to_hub(
     terminal.line(f"{repo}: {published.tag} is {already}there, commit {published.commit[:12]}")
 
 
-@export_app.command("jsonl")
+@export_app.command("jsonl", epilog="Example: gongqing export jsonl out/v1 --for llama-factory")
 def export_to_jsonl(
     folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")],
     form: Annotated[str, typer.Option("--for", help="llama-factory, sharegpt or openai.")],
@@ -147,7 +147,7 @@ def export_to_jsonl(
         terminal.line(f"left out, {reason}: {rows:,} rows")
 
 
-@app.command(rich_help_panel=GIVE)
+@app.command(rich_help_panel=GIVE, epilog="Example: gongqing restore v1 out/restored")
 def restore(
     release: Annotated[str, typer.Argument(help="A release that came from the Hub.")],
     folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")],

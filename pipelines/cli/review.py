@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from pipelines.operations.review.importing import Imported
 
 review_app = typer.Typer(
-    no_args_is_help=True, help="What people judge: tasks for them, their labels (docs/reviewing.md)."
+    no_args_is_help=True,
+    epilog="Example: gongqing review agreement cer",
+    help="What people judge: tasks for them, their labels (docs/reviewing.md).",
 )
 app.add_typer(review_app, name="review", rich_help_panel=JUDGE)
 
@@ -24,7 +26,7 @@ Kind = Annotated[str, typer.Argument(help="coe, cer, rank or compare.")]
 Annotators = Annotated[str, typer.Option(metavar="NAME,NAME,…", help="Who is asked.")]
 
 
-@review_app.command("export")
+@review_app.command("export", epilog="Example: gongqing review export cer --annotators 甲,乙,丙")
 def export_(
     kind: Kind,
     annotators: Annotators,
@@ -82,7 +84,7 @@ def export_(
     terminal.line(f"back with their labels: gongqing review import {kind} FILE…")
 
 
-@review_app.command()
+@review_app.command(epilog="Example: gongqing review withdraw cer --annotators 丙")
 def withdraw(kind: Kind, annotators: Annotators) -> None:
     """Take back the tasks of somebody who leaves that have no label: the next export gives them to others."""
     from pipelines.operations.review.exporting import withdraw as take_back
@@ -91,7 +93,7 @@ def withdraw(kind: Kind, annotators: Annotators) -> None:
     terminal.line(f"{count:,} tasks taken back; labels of them are refused from now on. gongqing review push {kind}")
 
 
-@review_app.command("import")
+@review_app.command("import", epilog="Example: gongqing review import cer labels-1.jsonl labels-2.jsonl")
 def import_(
     kind: Kind,
     files: Annotated[list[Path], typer.Argument(help="Labels: JSON lines, or spreadsheets that went out (.xlsx).")],
@@ -118,7 +120,7 @@ def import_(
     _say(imported)
 
 
-@review_app.command()
+@review_app.command(epilog="Example: gongqing review push cer --to potato")
 def push(
     kind: Kind,
     to: Annotated[str, typer.Option(help="potato, or label-studio: a server a person (make label-studio).")] = "potato",
@@ -135,7 +137,7 @@ def push(
         terminal.line(f"{who} has tasks and no server: make label-studio WHO={who}")
 
 
-@review_app.command()
+@review_app.command(epilog="Example: gongqing review pull cer --from potato")
 def pull(
     kind: Kind, source: Annotated[str, typer.Option("--from", help="potato, or label-studio.")] = "potato"
 ) -> None:
@@ -164,7 +166,7 @@ def _say(imported: "Imported") -> None:
         terminal.line(display.made(version))
 
 
-@review_app.command()
+@review_app.command(epilog="Example: gongqing review agreement cer")
 def agreement(kind: Kind, as_json: AsJson = False) -> None:
     """How far people agree, by question and person, with intervals; how each answers what is known, and how fast."""
     from pipelines.cli import render as display
@@ -179,7 +181,7 @@ def agreement(kind: Kind, as_json: AsJson = False) -> None:
         terminal.put(display.agreement(figures, work))
 
 
-@app.command(rich_help_panel=JUDGE)
+@app.command(rich_help_panel=JUDGE, epilog="Example: gongqing calibrate risk --gold samples/gold.jsonl")
 def calibrate(
     stage: Annotated[
         str,

@@ -62,7 +62,7 @@ def list_tables(folder: Path, *, as_json: bool = False, all_versions: bool = Fal
         raise errors[0]
 
 
-@tables_app.command()
+@tables_app.command(epilog="Example: gongqing tables promote splits 3f9c02")
 def promote(
     table: TableName,
     version: Annotated[str, typer.Argument(help="The version, or the beginning of it.")],
@@ -73,7 +73,7 @@ def promote(
     terminal.line(f"{promoted.name}: version {promoted.version} is current")
 
 
-@tables_app.command()
+@tables_app.command(epilog="Example: gongqing tables prune --dry-run")
 def prune(
     keep: Annotated[int, typer.Option(min=1, help="The newest versions to keep of each table or partition.")] = 3,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list them.")] = False,
@@ -92,7 +92,7 @@ def prune(
     terminal.line(f"{len(listed):,} versions {what}")
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command(rich_help_panel=LOOK, epilog="Example: gongqing show clean_posts --dropped -n 3")
 def show(
     table: TableName,
     n: Annotated[int, typer.Option("-n", min=1, help="How many rows.")] = 5,
@@ -137,7 +137,7 @@ def show(
         terminal.line(f"{table} has no {'dropped ' if dropped else ''}{'such ' if ids or where else ''}rows")
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command(rich_help_panel=LOOK, epilog="Example: gongqing diff unique_posts 3f9c02 81ab47")
 def diff(
     table: Annotated[str, typer.Argument(help="A table, such as unique_posts; or the release before.")],
     v1: Annotated[str, typer.Argument(help="The version before, or the beginning of it; or the release after.")],
@@ -170,7 +170,7 @@ def diff(
     )
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command(rich_help_panel=LOOK, epilog="Example: gongqing why sample:p083")
 def why(
     row_id: Annotated[str, typer.Argument(help="A post, an answer, a dialogue or a round.")], as_json: AsJson = False
 ) -> None:
@@ -182,7 +182,7 @@ def why(
     terminal.put(display.as_json([event._asdict() for event in events]) if as_json else display.events(events))
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command(rich_help_panel=LOOK, epilog="Example: gongqing report --lang zh --to report.html")
 def report(
     release: Annotated[str | None, typer.Option(help="Which one (default: the current one, if there is any).")] = None,
     lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
@@ -196,7 +196,7 @@ def report(
     terminal.line(str(path))
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command(rich_help_panel=LOOK, epilog="Example: gongqing stats --against M")
 def stats(
     against: Annotated[str | None, typer.Option(help="M, E or C: one paper's tables alone.")] = None,
     diversity: Annotated[

@@ -13,7 +13,7 @@ from pipelines.cli.app import TRAIN, app
 from pipelines.settings import home
 
 
-@app.command(rich_help_panel=TRAIN)
+@app.command(rich_help_panel=TRAIN, epilog="Example: gongqing train empathy_coe --preset cpu_smoke --provider none")
 def train(
     recipe: Annotated[str, typer.Argument(help="mindchat_ecot, empathy_coe, compeer_cer … (docs/training.md).")],
     preset: Annotated[str, typer.Option(help="The machine: gpu, or cpu_smoke, a tiny model on two cores.")] = "gpu",
@@ -93,7 +93,7 @@ def train(
     terminal.line(f"the model: {model}")
 
 
-@app.command(rich_help_panel=TRAIN)
+@app.command(rich_help_panel=TRAIN, epilog="Example: gongqing experiment ablations.toml")
 def experiment(
     file: Annotated[Path, typer.Argument(help="Which ablations, rows and seeds: a TOML file (docs/training.md).")],
     as_json: terminal.AsJson = False,
