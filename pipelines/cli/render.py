@@ -1,4 +1,4 @@
-"""How rows, tables of tables and events look on a terminal.
+"""How tables of tables, figures and findings look on a terminal (rows: `pipelines.cli.rows`).
 
 What people and models wrote is drawn as it is and does nothing: its control characters are shown, and no word of it is
 markup.
@@ -14,24 +14,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.panel import Panel
 from rich.style import StyleType
 from rich.table import Table
 from rich.text import Text
 
+from pipelines.cli.wrapping import WrappedText
 from pipelines.errors import StoreError
 from pipelines.llm.interface import Estimate
 from pipelines.llm.ledger.records import Budget, OpenAttempt, Spend
 from pipelines.llm.money import amount
 from pipelines.operations.erase.documents import Plan, Receipt
-from pipelines.operations.lineage import Event
 from pipelines.release.publish.card import PaperTable
 from pipelines.store.release_manifest import Finding, Release
 from pipelines.store.store import Version
 from schemas.labels import OMEGA
-from schemas.tables import TABLES
 
 if TYPE_CHECKING:
     from pipelines.flow.preview import Preview  # which imports every stage
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
 _MOST_REASONS = 3  # of drops, in a line
 _SHOWN = 10  # ids of a finding
 _OF_VERSION = ("version", "rows", "dropped")
-_SPEAKERS = {"seeker": "cyan", "user": "cyan", "supporter": "green", "assistant": "green", "system": "magenta"}
 
 # What moves the cursor, clears the screen or turns the order of characters (Unicode's Bidi_Control).
 _C0 = [point for point in range(0x20) if chr(point) not in "\n\t"]
@@ -66,7 +63,7 @@ class TextTable(Table):
 
     def add_row(self, *cells: RenderableType | None, style: StyleType | None = None, end_section: bool = False) -> None:
         """A row; a string is text."""
-        shown = (_text(cell) if isinstance(cell, str) else cell for cell in cells)
+        shown = (text(cell) if isinstance(cell, str) else cell for cell in cells)
         super().add_row(*shown, style=style, end_section=end_section)
 
 
@@ -75,8 +72,9 @@ def visible(what: str) -> str:
     return what.translate(_SHOWN_AS)
 
 
-def _text(what: Any, style: str = "") -> Text:
-    return Text(visible(str(what)), style=style)
+def text(what: Any, style: str = "") -> Text:
+    """A text that is drawn as it is: no word of it is markup."""
+    return WrappedText(visible(str(what)), style=style)
 
 
 def version_record(version: Version) -> dict[str, Any]:
@@ -109,24 +107,24 @@ def versions(
             days.setdefault(str(one.partition).rpartition("@")[0], []).append(one)
     for source, of_source in days.items():
         rows, dropped = (sum(counts) for counts in zip(*((one.rows, one.dropped) for one in of_source), strict=True))
-        made = _minute(max(one.manifest.runs[-1].at for one in of_source))
+        made = minute(max(one.manifest.runs[-1].at for one in of_source))
         table.add_row(f"raw_posts/{source}", f"{len(of_source)} days", f"{rows:,}", f"{dropped:,}", made)
     for one in listed:
         if days and one.table == "raw_posts":
             continue
-        made = _minute(one.manifest.runs[-1].at)
-        mark = _text("yes" if one.current else "") if all_versions else _state(states.get(one.table, ""))
+        made = minute(one.manifest.runs[-1].at)
+        mark = text("yes" if one.current else "") if all_versions else _state(states.get(one.table, ""))
         table.add_row(one.name, one.version[:8], f"{one.rows:,}", f"{one.dropped:,}", made, mark)
     shown = {one.table for one in listed} | {name for name, _ in damaged or ()}
     for name in (name for name in states if name not in shown):
         table.add_row(name, "", "", "", "never", _state(states[name]))
     for place in damaged or ():
-        table.add_row("/".join(filter(None, place)), _text("damaged", "red"))
+        table.add_row("/".join(filter(None, place)), text("damaged", "red"))
     tables: dict[str, list[str]] = {}
     for name, state in states.items():
         if _DETAIL.search(state):
             tables.setdefault(state, []).append(name)
-    return Group(table, *(_text(f"{', '.join(names)} {state}") for state, names in tables.items()))
+    return Group(table, *(text(f"{', '.join(names)} {state}") for state, names in tables.items()))
 
 
 # Where the short word for a state ends, and what else there is to say of it begins.
@@ -135,11 +133,11 @@ _DETAIL = re.compile(r": | \(")
 
 def _state(state: str) -> Text:
     short = _DETAIL.split(state)[0].replace(f"{dt.datetime.now().astimezone().year}-", "")
-    return _text(short, "yellow" if short.startswith("stale") else "cyan" if short.startswith("waits") else "")
+    return text(short, "yellow" if short.startswith("stale") else "cyan" if short.startswith("waits") else "")
 
 
-def _minute(when: dt.datetime) -> str:
-    """Without the year where it is this one."""
+def minute(when: dt.datetime) -> str:
+    """A time here, to the minute; without the year where it is this one, without the time where it is not."""
     here = when.astimezone()
     return here.strftime("%m-%d %H:%M" if here.year == dt.datetime.now().astimezone().year else "%Y-%m-%d")
 
@@ -157,28 +155,6 @@ def made(version: Version, seconds: float | None = None) -> str:
         f"{version.name}: {version.rows:,} kept, {version.dropped:,} dropped{f' ({why}{more})' if why else ''}, "
         f"version {version.version}" + (f"  ({seconds:.1f} s)" if seconds is not None else "")
     )
-
-
-def row(table: str, values: dict[str, Any]) -> Panel:
-    """One row, every column under its name; turns as a conversation."""
-    key = TABLES[table].key() if table in TABLES else ["row_id"]
-    title = " ".join(str(values[name]) for name in key if name in values)
-    parts: list[RenderableType] = []
-    for name, value in values.items():
-        if name in key or value is None or value == []:
-            continue
-        parts.append(_text(name, "bold yellow"))
-        parts.append(_value(value))
-    return Panel(Group(*parts), title=_text(f"{table}  {title}"), title_align="left")
-
-
-def replaced(found: Iterable[Mapping[str, str]]) -> RenderableType:
-    """What cleaning took for personal data, a line each, in its context."""
-    table = Table("row", "place", "kind", "replaced")
-    for one in found:
-        words = _text(f"…{one['before']}").append(_text(one["text"], "bold red")).append(_text(f"{one['behind']}…"))
-        table.add_row(one["row_id"], one["place"], one["kind"], words)
-    return table if table.rows else _text("nothing that was replaced is in a row that cleaning kept")
 
 
 def calibration(rows: pl.DataFrame) -> Table:
@@ -210,32 +186,11 @@ def mistakes(made: Iterable[Any], n: int) -> RenderableType:
     for one in made:
         shown[one.what] += 1
         if shown[one.what] <= n:
-            words = _text(one.before).append(_text(one.text, "bold red")).append(_text(one.behind))
-            table.add_row(_text(one.id), one.kind, one.what, words, _text(one.detail))
+            words = text(one.before).append(text(one.text, "bold red")).append(text(one.behind))
+            table.add_row(text(one.id), one.kind, one.what, words, text(one.detail))
     left = ", ".join(f"{what}: {count:,} in all" for what, count in shown.items() if count > n)
     table.caption = left or None
-    return table if table.rows else _text("nothing was wrong")
-
-
-def _value(value: Any) -> RenderableType:
-    if isinstance(value, list) and value and isinstance(value[0], dict):
-        return Group(*(_item(item) for item in value))
-    if isinstance(value, list):
-        return _text("  " + "\n  ".join(map(str, value)))
-    if isinstance(value, dict):
-        return Group(*(Group(_text(f"  {name}", "yellow"), _value(inner)) for name, inner in value.items()))
-    return _text(f"  {value}")
-
-
-def _item(item: dict[str, Any]) -> RenderableType:
-    speaker = item.get("role")
-    words = item.get("text", item.get("content"))
-    if words is None:
-        return _text("  " + ", ".join(f"{name} {value}" for name, value in item.items()))
-    label = f"{speaker}：" if speaker else ""
-    notes = {name: value for name, value in item.items() if name not in {"role", "text", "content"} and value}
-    line = _text("  ").append(_text(label, f"bold {_SPEAKERS.get(speaker or '', 'green')}")).append(_text(words))
-    return line.append(_text(f"  {notes}", "dim")) if notes else line
+    return table if table.rows else text("nothing was wrong")
 
 
 def paper_table(table_of_paper: PaperTable) -> Table:
@@ -253,16 +208,6 @@ def paper_table(table_of_paper: PaperTable) -> Table:
             for place, value in enumerate(values)
         ]
         table.add_row(*cells)
-    return table
-
-
-def events(life: list[Event]) -> Table:
-    """The life of a row."""
-    table = TextTable("table", "row", "what", "reason", "detail", no_wrap={"table"})
-    for event in life:
-        where = event.table if event.partition is None else f"{event.table}/{event.partition}"
-        what = _text(event.what, "red" if event.what == "dropped" else "green")
-        table.add_row(where, event.row_id, what, event.reason or "", event.detail or "")
     return table
 
 
@@ -332,7 +277,7 @@ def previews(stages: "Sequence[Preview]") -> Group:
     runs, may, waits = (sum(getattr(one, name) for one in stages) for name in ("runs", "may_run", "waiting"))
     lines = list(dict.fromkeys(f"waits {one.waits}" for one in stages if one.waits is not None))
     lines += [f"{runs:,} would run, {may - runs:,} may run after them, {waits:,} wait; nothing was made or asked"]
-    return Group(table, *map(_text, lines))
+    return Group(table, *map(text, lines))
 
 
 def estimates(by_stage: list[tuple[str, Estimate | str]]) -> Table:
@@ -426,9 +371,9 @@ def spend(rows: list[Spend]) -> Table:
     for one in rows:
         if one.stage != stage:
             stage = one.stage
-            table.add_row(_text(stage, "bold"))
+            table.add_row(text(stage, "bold"))
         served = f", answered by {one.model_served}" if one.model_served not in (None, one.alias) else ""
-        model = Padding(_text(f"{one.alias}{served}{_problems([one])}"), (0, 0, 0, 2))
+        model = Padding(text(f"{one.alias}{served}{_problems([one])}"), (0, 0, 0, 2))
         table.add_row(model, one.day, *_figures([one]))
     table.add_section()
     for currency in dict.fromkeys(one.currency for one in rows):
@@ -504,7 +449,7 @@ def erasure_plan(plan: Plan) -> Group:
     """What an erasure would touch."""
     lines = [f"{len(plan.touched):,} versions and shards hold some of it:", *(f"  {name}" for name in plan.touched)]
     lines += [f"{len(plan.forgotten):,} calls of models made it or say it; nothing was erased"]
-    return Group(*map(_text, lines))
+    return Group(*map(text, lines))
 
 
 def erasure(receipt: Receipt) -> Group:
@@ -523,18 +468,7 @@ def erasure(receipt: Receipt) -> Group:
     lines += [f"still on the Hub, of release {one.release}: {one.removal}" for one in receipt.published]
     lines += [f"a file of yours still says it: {name}" for name in receipt.elsewhere]
     lines += [f"{one.host} may still keep {', '.join(one.files) or one.batch}" for one in receipt.at_hosts]
-    return Group(table, *map(_text, lines))
-
-
-def changed_keys(frame: pl.DataFrame, key: list[str], console: Console, sign: str, most: int = 20) -> None:
-    """The keys of added, removed or changed rows, at most `most` of them."""
-    for values in frame.head(most).iter_rows(named=True):
-        name = " ".join(str(values[column]) for column in key)
-        columns = f"  ({', '.join(values['columns'])})" if sign == "~" else ""
-        style = {"+": "green", "-": "red"}.get(sign, "yellow")
-        console.print(_text(f"{sign} {name}{columns}"), style=style, highlight=False)
-    if frame.height > most:
-        console.print(f"{sign} … and {frame.height - most:,} more")
+    return Group(table, *map(text, lines))
 
 
 def differences(settings: Sequence[Any]) -> Table:

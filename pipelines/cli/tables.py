@@ -105,6 +105,7 @@ def show(
     sample: Annotated[
         bool, typer.Option("--sample", help="Drawn, and not the first: the same ones each time.")
     ] = False,
+    seed: Annotated[int | None, typer.Option(help="Draw others: a sample of another seed (default: 0).")] = None,
     dropped: Annotated[
         bool, typer.Option("--dropped", help="The rows that were dropped, with reasons and texts.")
     ] = False,
@@ -114,25 +115,31 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """A look at the rows of a table."""
-    from pipelines.cli import render as display
+    from pipelines.cli import render
+    from pipelines.cli import rows as display
 
     store = terminal.store()
     if changed:
         from pipelines.operations.replaced import replaced
 
-        if version or partition or dropped or ids or where or sample:
+        if version or partition or dropped or ids or where or sample or seed is not None:
             raise RequestError("--changed reads the raw texts of today", hint="leave out all but -n and --json")
         found = replaced(store, table, n, load(home()))
-        terminal.put(display.as_json(found) if as_json else display.replaced(found))
+        terminal.put(render.as_json(found) if as_json else display.replaced(found))
         return
-    from pipelines.operations.look import rows_to_show
+    from pipelines.operations.look import dialogues_of, rows_to_show
 
-    rows = rows_to_show(store, table, n, version, partition, dropped=dropped, ids=ids or (), where=where, sample=sample)
+    rows = rows_to_show(
+        store, table, n, version, partition,
+        dropped=dropped, ids=ids or (), where=where, sample=sample or seed is not None, seed=seed or 0,
+    )  # fmt: skip
     if as_json:
-        terminal.put(display.as_json(rows.to_dicts()))
+        terminal.put(render.as_json(rows.to_dicts()))
         return
+    dialogues, width = ({} if dropped else dialogues_of(store, rows)), terminal.console().width
     for values in rows.iter_rows(named=True):
-        terminal.put(display.row("dropped" if dropped else table, values))
+        dialogue = dialogues.get((values.get("dialogue_id", ""), values.get("round", 0)))
+        terminal.put(display.row("dropped" if dropped else table, values, dialogue, width))
     if rows.is_empty():
         terminal.line(f"{table} has no {'dropped ' if dropped else ''}{'such ' if ids or where else ''}rows")
 
@@ -147,6 +154,7 @@ def diff(
 ) -> None:
     """What changed between two versions of a table, by the key of its rows; or between two releases, as Markdown."""
     from pipelines.cli import render as display
+    from pipelines.cli import rows
     from pipelines.release.changes import changes as compare
     from pipelines.release.changes import markdown
     from schemas.tables import TABLES
@@ -155,7 +163,8 @@ def diff(
         changed = compare(home(), table, v1)
         terminal.put(display.as_json(changed.as_dict()) if as_json else markdown(changed).rstrip())
         return
-    changes = terminal.store().diff(table, v1, v2, partition)
+    store = terminal.store()
+    changes = store.diff(table, v1, v2, partition)
     key = TABLES[table].key()
     if as_json:
         added, removed = (frame.select(key).to_dicts() for frame in (changes.added, changes.removed))
@@ -163,8 +172,13 @@ def diff(
         terminal.put(display.as_json(record))
         return
     console = terminal.console()
-    for sign, frame in (("+", changes.added), ("-", changes.removed), ("~", changes.changed)):
-        display.changed_keys(frame, key, console, sign)
+    for sign, frame in (("+", changes.added), ("-", changes.removed)):
+        rows.changed_keys(frame, key, console, sign)
+    shown = changes.changed.select(key)
+    before, after = (
+        store.read(table, one, partition).join(shown.lazy(), on=key, how="semi").collect() for one in (v1, v2)
+    )
+    rows.changed_rows(changes.changed, before, after, key, console)
     terminal.line(
         f"{changes.added.height:,} added, {changes.removed.height:,} removed, {changes.changed.height:,} changed"
     )
@@ -174,12 +188,13 @@ def diff(
 def why(
     row_id: Annotated[str, typer.Argument(help="A post, an answer, a dialogue or a round.")], as_json: AsJson = False
 ) -> None:
-    """The life of one row through every stage."""
-    from pipelines.cli import render as display
+    """The life of one row through every stage: when, why, its texts, and what was asked of models for it."""
+    from pipelines.cli import render, rows
     from pipelines.operations.lineage import why as life
 
-    events = life(terminal.store(), row_id)
-    terminal.put(display.as_json([event._asdict() for event in events]) if as_json else display.events(events))
+    with terminal.ledger() as book:
+        events = life(terminal.store(), row_id, book)
+    terminal.put(render.as_json([rows.event_record(one) for one in events]) if as_json else rows.events(events))
 
 
 @app.command(rich_help_panel=LOOK, epilog="Example: gongqing report --lang zh --to report.html")

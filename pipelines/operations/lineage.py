@@ -1,5 +1,6 @@
 """The life of one row through every stage: where it was kept, where it was dropped, and why."""
 
+import datetime as dt
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -7,6 +8,9 @@ from typing import NamedTuple
 import polars as pl
 
 from pipelines.errors import RequestError
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.ledger.records import PaidCall
+from pipelines.operations.row_texts import text_of, written_of
 from pipelines.store.store import Store, Version
 from schemas.tables import TABLES
 
@@ -25,19 +29,24 @@ class Event(NamedTuple):
     what: str  # kept or dropped
     reason: str | None
     detail: str | None
+    made: dt.datetime | None = None  # when the version was made
+    posted: dt.datetime | None = None  # of a post where it came from
+    crawled: dt.datetime | None = None
+    text: str | None = None  # as `show` prints it
+    calls: tuple[PaidCall, ...] = ()  # to models, for this row
 
 
-def why(store: Store, row_id: str) -> list[Event]:
+def why(store: Store, row_id: str, ledger: Ledger | None = None) -> list[Event]:
     """Every event of a post, an answer, a dialogue, a round or a speaker, in the order of the stages.
 
     With a dialogue come its rounds, its speakers and what was rewritten from it, with a post its answers, and with a
-    part the row that it is part of.
+    part the row that it is part of. The `ledger` knows what the calls cost; of a row that no reply could be used for
+    no call is known.
 
     Raises RequestError where no table ever saw the row.
     """
-    events = [
-        event for table in TABLES for version in store.current(table) for event in _of_version(store, version, row_id)
-    ]
+    keyed = [event for table in TABLES for version in store.current(table) for event in _of(store, version, row_id)]
+    events = [event for event, _ in keyed]
     if not any(
         event.row_id == row_id or event.row_id.startswith(tuple(row_id + mark for mark in _MARKS)) for event in events
     ):
@@ -46,20 +55,38 @@ def why(store: Store, row_id: str) -> list[Event]:
             where=store.storage.uri(""),
             hint="ids begin with the name of their set, as in psyqa:4394, psyqa:4394/1c9f0a2b, smile:10071#3",
         )
-    return events
+    calls: dict[str, list[PaidCall]] = {}
+    for call in ledger.calls({key for _, key in keyed if key}) if ledger is not None else ():
+        calls.setdefault(call.key, []).append(call)
+    return [event._replace(calls=tuple(calls.get(key or "", ()))) for event, key in keyed]
 
 
-def _of_version(store: Store, version: Version, row_id: str) -> Iterator[Event]:
+def _of(store: Store, version: Version, row_id: str) -> Iterator[tuple[Event, str | None]]:
+    """The events of a version, each with the key of the request that its row was made by."""
     where = (version.table, version.version, version.partition)
     place = (version.table, version.partition, version.version)
-    kept = store.read(*where)
+    made = version.manifest.runs[-1].at
+    key = TABLES[version.table].key()
     for ids, marks in _ids(version.table):
-        rows = kept.select(id=ids, detail=marks).explode("id", empty_as_null=False)
-        for name, detail in rows.filter(_concerns(pl.col("id"), row_id)).collect().iter_rows():
-            yield Event(*place, name, "kept", None, detail)
+        named = store.read(*where).select(*key, _id=ids, _detail=marks).explode("_id", empty_as_null=False)
+        found = named.filter(_concerns(pl.col("_id"), row_id)).collect()
+        if found.is_empty():
+            continue
+        whole = store.read(*where).filter(pl.col(key[0]).is_in(found[key[0]].unique().implode())).collect()
+        for row in found.join(whole, on=key, how="left", maintain_order="left").iter_rows(named=True):
+            of_post = row["_id"] == row.get("post_id")
+            event = Event(*place, row["_id"], "kept", None, row["_detail"], made)
+            yield (
+                event._replace(
+                    posted=row.get("posted_at") if of_post else None,
+                    crawled=row.get("fetched_at") if of_post else None,
+                    text=text_of(row, row["_id"]) or written_of(version.table, row),
+                ),
+                row.get("request_key"),
+            )
     dropped = store.read_dropped(*where).filter(_concerns(pl.col("row_id"), row_id)).collect()
     for row in dropped.iter_rows(named=True):
-        yield Event(*place, row["row_id"], "dropped", row["reason"], row["detail"])
+        yield Event(*place, row["row_id"], "dropped", row["reason"], row["detail"], made), None
 
 
 def _ids(table: str) -> Iterator[tuple[pl.Expr, pl.Expr]]:

@@ -1,17 +1,18 @@
 """Rows of a table to look at: the first, a sample, those of an id or a condition; dropped ones with their text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 import polars as pl
 
 from pipelines.errors import RequestError
 from pipelines.operations.replaced import rows_by_id
+from pipelines.operations.row_texts import text_of
 from pipelines.store.derived import RowIds
 from pipelines.store.store import Store
 
 _SOURCES = {"post_id": ("raw_posts", "imported_posts"), "dialogue_id": ("imported_dialogues",)}
-_SEED = 0
 
 
 def rows_to_show(
@@ -25,6 +26,7 @@ def rows_to_show(
     ids: Sequence[str] = (),
     where: str | None = None,
     sample: bool = False,
+    seed: int = 0,
 ) -> pl.DataFrame:
     """`n` rows of a table, or of those it dropped, which then have their `text`, null where it is not at home.
 
@@ -32,7 +34,7 @@ def rows_to_show(
         ids: Only rows that one of these names, or a part of what it names: the answers of a post, the rounds of a
             dialogue.
         where: Only rows that meet it: a condition of SQL over the columns.
-        sample: Drawn, the same ones each time, and not the first.
+        sample: Drawn, and not the first; the same ones each time for the same `seed`.
 
     Raises RequestError for a condition that is none, and what the store raises.
     """
@@ -50,9 +52,19 @@ def rows_to_show(
         rows = frame.filter(RowIds(ids).rows(frame)).lazy()
     if sample:
         frame = rows.collect()
-        rows = frame.sample(min(n, frame.height), seed=_SEED).lazy()
+        rows = frame.sample(min(n, frame.height), seed=seed).lazy()
     shown = rows.head(n).collect()
     return _with_texts(store, shown) if dropped else shown
+
+
+def dialogues_of(store: Store, rows: pl.DataFrame) -> dict[tuple[str, int], Mapping[str, Any]]:
+    """The sampled rounds that rows of these are about, by dialogue and round: their history and the reference."""
+    turns = ("sampled_turns", "sampled_rewrites")
+    if not {"dialogue_id", "round"} <= set(rows.columns) or {"history"} <= set(rows.columns):
+        return {}
+    ids = rows["dialogue_id"].unique().to_list()
+    found = chain.from_iterable(rows_by_id(store, table, "dialogue_id", ids) for table in turns)
+    return {(row["dialogue_id"], row["round"]): row for row in found}
 
 
 def _with_texts(store: Store, dropped: pl.DataFrame) -> pl.DataFrame:
@@ -62,11 +74,8 @@ def _with_texts(store: Store, dropped: pl.DataFrame) -> pl.DataFrame:
     texts: dict[str, str] = {}
     sources = (rows_by_id(store, table, key, owners) for key, tables in _SOURCES.items() for table in tables)
     for row in chain.from_iterable(sources):
-        if "post_id" in row:
-            texts[row["post_id"]] = "\n".join(filter(None, (row["title"], row["description"])))
-            texts |= {answer["answer_id"]: answer["text"] for answer in row["answers"] or []}
-        else:
-            texts[row["dialogue_id"]] = "\n".join(f"{turn['role']}: {turn['text']}" for turn in row["turns"])
+        texts[row["post_id"] if "post_id" in row else row["dialogue_id"]] = text_of(row) or ""
+        texts |= {answer["answer_id"]: answer["text"] for answer in row.get("answers") or []}
     found = [next((texts[name] for name in _owners(row_id) if name in texts), None) for row_id in ids]
     return dropped.with_columns(text=pl.Series(found, dtype=pl.String))
 

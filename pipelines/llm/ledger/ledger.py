@@ -31,6 +31,7 @@ from pipelines.llm.ledger.records import (
     Exchange,
     InProgress,
     OpenAttempt,
+    PaidCall,
     Recorded,
     Spend,
 )
@@ -58,6 +59,10 @@ _SPEND = (
     " coalesce(sum(completion), 0), sum(cost), sum(held)"
     " FROM attempt GROUP BY stage, alias, model, served, day, currency"
     " ORDER BY stage, alias, model, day, served, currency"
+)
+_CALLS = (
+    "SELECT key, alias, served, coalesce(ended, started), status, coalesce(prompt, 0), coalesce(completion, 0), cost,"
+    " held, currency FROM attempt WHERE key IN (SELECT value FROM json_each(?)) ORDER BY id"
 )
 _OPEN_ATTEMPTS = (
     "SELECT attempt.id, key, stage, alias, model, attempt.started, held, currency, status = 'lost', batch,"
@@ -210,6 +215,15 @@ class Ledger:
         """Money and tokens by stage, model, day and currency."""
         with self._file.reading() as db:
             return [Spend(*row[:-2], *map(amount, row[-2:])) for row in db.execute(_SPEND)]
+
+    def calls(self, keys: Iterable[str]) -> list[PaidCall]:
+        """All attempts at the requests with these keys, the oldest first: it reads every attempt."""
+        with self._file.reading() as db:
+            rows = db.execute(_CALLS, (json.dumps(list(keys)),)).fetchall()
+        return [
+            PaidCall(key, alias, served, utc(at), status, prompt, completion, amount(cost), amount(held), currency)
+            for key, alias, served, at, status, prompt, completion, cost, held, currency in rows
+        ]
 
     def open_attempts(self) -> list[OpenAttempt]:
         """What is in flight, and what was in flight when its process died. The latter stay listed: nobody knows."""

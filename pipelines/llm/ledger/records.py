@@ -137,6 +137,22 @@ class Spend:
 
 
 @dataclass(frozen=True, slots=True)
+class PaidCall:
+    """One attempt at a request, and what it cost; `at` is its end, or its beginning where it has none (UTC)."""
+
+    key: str
+    alias: str
+    model_served: str | None
+    at: datetime
+    status: str  # answered, or how else it ended
+    tokens_in: int
+    tokens_out: int
+    cost: Decimal
+    at_risk: Decimal
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
 class Exchange:
     """A request and its answer."""
 
