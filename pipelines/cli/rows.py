@@ -186,18 +186,31 @@ def differing_words(old: str, new: str, *, in_colour: bool) -> Text:
     """Two texts as one: what only the old one has struck out in red, what only the new one has in green; without
     colours as [-old-]{+new+}. Of what they share stands what is near.
     """
-    before, after = (_WORDS.findall(one) for one in (old, new))
     shown = text("", "not bold default")
+    runs = _runs(*(_WORDS.findall(one) for one in (old, new)))
+    for place, (gone, come) in enumerate(runs):
+        if gone == come:
+            shown.append(text(_near(gone, first=place == 0, last=place == len(runs) - 1)))
+            continue
+        for words, style, marks in ((gone, "red strike", "[-{}-]"), (come, "green", "{{+{}+}}")):
+            if words:
+                joined = "".join(words)
+                shown.append(text(joined, style) if in_colour else text(marks.format(joined)))
+    return shown
+
+
+def _runs(before: list[str], after: list[str]) -> list[tuple[list[str], list[str]]]:
+    """The words of two texts, run by run, those that they share in both; no run of blanks parts two that differ."""
+    runs: list[tuple[list[str], list[str]]] = []
     parts = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     for place, (what, start, end, new_start, new_end) in enumerate(parts):
-        if what == "equal":
-            shown.append(text(_near(before[start:end], first=place == 0, last=place == len(parts) - 1)))
-            continue
-        if gone := "".join(before[start:end]):
-            shown.append(text(gone, "red strike") if in_colour else text(f"[-{gone}-]"))
-        if come := "".join(after[new_start:new_end]):
-            shown.append(text(come, "green") if in_colour else text(f"{{+{come}+}}"))
-    return shown
+        old, new = before[start:end], after[new_start:new_end]
+        shared = what == "equal" and not (0 < place < len(parts) - 1 and "".join(old).isspace())
+        if runs and not shared and runs[-1][0] != runs[-1][1]:
+            runs[-1] = (runs[-1][0] + old, runs[-1][1] + new)
+        else:
+            runs.append((old, new))
+    return runs
 
 
 def _near(words: list[str], *, first: bool, last: bool) -> str:

@@ -81,6 +81,7 @@ def test_no_text_has_anything_that_a_terminal_obeys_and_json_says_the_same(text:
 def test_a_difference_shows_the_old_and_the_new_words_and_leaves_out_what_is_far_from_them():
     assert differing_words("我很难过", "我很伤心", in_colour=False).plain == "我很[-难过-]{+伤心+}"
     assert differing_words("one word", "one bird", in_colour=False).plain == "one [-word-]{+bird+}", "words stay whole"
+    assert differing_words("a b c", "d e c", in_colour=False).plain == "[-a b-]{+d e+} c", "blanks part no change"
     assert differing_words("", "3", in_colour=False).plain == "{+3+}"
     coloured = differing_words("one word", "one bird", in_colour=True)
     marked = {coloured.plain[at.start : at.end]: at.style for at in coloured.spans if at.style != "not bold default"}
