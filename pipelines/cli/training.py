@@ -31,9 +31,7 @@ def train(
         bool, typer.Option("--dry-run", help="Compose and check the configuration; train nothing.")
     ] = False,
 ) -> None:
-    """Train on a release with verl: GRPO, SFT, reward models; broken off, the same command goes on from the last
-    checkpoint.
-    """
+    """Train on a release with verl: GRPO, SFT, reward models; broken off, the same command goes on."""
     from pipelines.cli import render as display
     from pipelines.errors import TrainingFailed, UnknownName
     from pipelines.llm.interface import JUDGES, require_provider

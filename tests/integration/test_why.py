@@ -1,7 +1,14 @@
 """The life of a row."""
 
+import asyncio
+from decimal import Decimal
 from itertools import product
 
+import polars as pl
+
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.ledger.records import Answer, Call
+from pipelines.llm.money import Usage
 from pipelines.operations.lineage import why
 from schemas.ids import candidate_id, round_id
 
@@ -15,6 +22,30 @@ def test_a_round_that_was_not_drawn(real_store):
     life = _life(real_store, row_id)
     assert ("imported_dialogues", row_id.split("#")[0], "kept", None) in life
     assert ("sampled_turns", row_id, "dropped", "not_sampled") in life
+
+
+def test_a_post_has_its_dates_and_its_text_as_it_came_and_as_it_was_cleaned(sample_store):
+    cleaned = sample_store.read("clean_posts").filter(pl.col("pii").list.len() > 0).collect().row(0, named=True)
+    raw = sample_store.read("imported_posts", partition="sample").filter(post_id=cleaned["post_id"]).collect()
+    events = {one.table: one for one in why(sample_store, cleaned["post_id"]) if one.row_id == cleaned["post_id"]}
+    first, second = events["imported_posts"], events["clean_posts"]
+    assert first.text == "\n".join(filter(None, raw.select("title", "description").row(0)))
+    assert second.text == cleaned["text"]
+    assert (first.posted, first.crawled) == raw.select("posted_at", "fetched_at").row(0)
+    assert first.made == sample_store.version("imported_posts", partition="sample").manifest.runs[-1].at
+
+
+def test_what_a_model_made_of_a_row_comes_with_the_calls_and_what_each_cost(sample_store, tmp_path):
+    row = sample_store.read("topics").collect().row(0, named=True)
+    asked = Call(row["request_key"], "topics", "qwen-plus", "qwen-plus", b"{}", currency="CNY")
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+        attempt = asyncio.run(ledger.begin(asked, reserve=1000, budget=None))
+        asyncio.run(ledger.answered(attempt, Answer(b"{}", "qwen-plus-2025", "stop", Usage(100, 0, 20), 700)))
+        events = {one.table: one for one in why(sample_store, row["row_id"], ledger) if one.row_id == row["row_id"]}
+    [call] = events["topics"].calls
+    assert (call.model_served, call.tokens_in, call.cost) == ("qwen-plus-2025", 100, Decimal("0.0000007"))
+    assert events["topics"].text == f"why: {row['why']}"
+    assert not any(one.calls for one in events.values() if one.table != "topics")
 
 
 def test_an_answer_that_moved_to_the_survivor(sample_store):

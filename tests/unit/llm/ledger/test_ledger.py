@@ -53,6 +53,25 @@ def test_what_was_answered_is_not_asked_again(ledger, path):
         assert (told.usage, told.cost, told.alias) == (Usage(100, 10, 20), COST, "r1")
 
 
+def test_the_calls_of_some_requests_are_told_with_what_each_cost(ledger):
+    run(ask(ledger, 1))
+    run(ask(ledger, 2))
+    run(begin_and_fail(ledger, 3))
+    [told] = ledger.calls([key_of(1), "of nobody"])
+    assert (told.key, told.status, told.cost) == (key_of(1), "answered", amount(COST))
+    assert (told.model_served, told.tokens_in, told.tokens_out, told.currency) == ("R1-0528", 100, 20, "USD")
+    [failed] = ledger.calls([key_of(3)])
+    assert (failed.status, failed.cost, failed.at_risk > 0) == ("timeout", 0, True)
+    ledger.forget([key_of(1)])
+    assert ledger.calls([key_of(1)]) == []
+
+
+async def begin_and_fail(ledger: Ledger, number: int) -> None:
+    attempt = await ledger.begin(call(number), reserve=COST, budget=None)
+    assert isinstance(attempt, Attempt)
+    await ledger.failed(attempt, "timeout", billed=None)
+
+
 async def ask_all(ledger: Ledger, count: int) -> None:
     await asyncio.gather(*(ask(ledger, number) for number in range(count)))
 
