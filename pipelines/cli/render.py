@@ -393,9 +393,9 @@ def _problems(rows: list[Spend]) -> str:
     """Tries that failed, calls without an end, money at risk: what there is of it, a line below."""
     failed, unsettled = (sum(getattr(one, name) for one in rows) for name in ("failed", "unsettled"))
     at_risk = sum(one.at_risk for one in rows)
-    said = [f"{failed:,} tries failed"] * bool(failed) + [f"{unsettled:,} open"] * bool(unsettled)
-    said += [f"{at_risk:.4f} at risk"] * bool(at_risk)
-    return f"\n{', '.join(said)}" if said else ""
+    problems = [f"{failed:,} tries failed"] * bool(failed) + [f"{unsettled:,} open"] * bool(unsettled)
+    problems += [f"{at_risk:.4f} at risk"] * bool(at_risk)
+    return f"\n{', '.join(problems)}" if problems else ""
 
 
 def bill(before: Sequence[Spend], after: Sequence[Spend], stages: Collection[str], day: str) -> list[str]:

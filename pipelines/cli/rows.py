@@ -26,7 +26,7 @@ _SPEAKERS = {"seeker": "cyan", "user": "cyan", "supporter": "green", "assistant"
 # Who made a row stands behind what it says.
 _PROVENANCE = [name for name in LlmMade.column_names() if name not in TableSchema.column_names()]
 _SHORT = 40  # columns of a value that stands in the line of its name
-_BESIDE = 100  # columns of a terminal that has room for a dialogue beside what is said of it
+_BESIDE = 100  # columns of a terminal that has room for a dialogue beside its candidate
 _MOST_TEXT = 400  # characters of a text in the life of a row
 _WORDS = re.compile(r"[^\W\u2e80-\uffff]+|\s+|.", re.DOTALL)  # a Chinese character is one
 _AROUND = 12  # words around one that changed
@@ -47,8 +47,8 @@ def row(table: str, values: Mapping[str, Any], dialogue: Mapping[str, Any] | Non
         parts.append(text("made by: " + ", ".join(made), "dim"))
     shown: RenderableType = Group(*parts)
     if dialogue is not None:
-        said = Group(*_field("history", dialogue["history"]), *_field("reference", dialogue["reference"]))
-        shown = _beside(said, shown) if width >= _BESIDE else Group(said, Rule(style="dim"), shown)
+        context = Group(*_field("history", dialogue["history"]), *_field("reference", dialogue["reference"]))
+        shown = _beside(context, shown) if width >= _BESIDE else Group(context, Rule(style="dim"), shown)
     return Panel(shown, title=text(f"{table}  {title}"), title_align="left")
 
 
@@ -107,12 +107,12 @@ def events(life: Iterable[Event]) -> Group:
         where = text(table if partition is None else f"{table}/{partition}", "bold yellow")
         parts.append(where.append(text(f"  made {minute(made)}" if made else "", "not bold dim")))
         for one in of_table:
-            said = text(f"{one.row_id}  ").append(text(one.what, "red" if one.what == "dropped" else "green"))
+            line = text(f"{one.row_id}  ").append(text(one.what, "red" if one.what == "dropped" else "green"))
             why = [": ".join(filter(None, (one.reason, one.detail)))] if one.reason or one.detail else []
             if not texts.get(one.row_id):
                 why += [f"posted {minute(one.posted)}"] if one.posted else []
                 why += [f"crawled {minute(one.crawled)}"] if one.crawled else []
-            parts.append(Padding(said.append(text(f"  {', '.join(why)}" if why else "")), (0, 0, 0, 2)))
+            parts.append(Padding(line.append(text(f"  {', '.join(why)}" if why else "")), (0, 0, 0, 2)))
             parts += [Padding(text(_call(call), "magenta"), (0, 0, 0, 4)) for call in one.calls]
             if one.text and one.text != texts.get(one.row_id):
                 texts[one.row_id] = one.text
