@@ -8,7 +8,7 @@ import typer
 from pipelines.cli import terminal
 from pipelines.cli.app import GIVE, LOOK, app
 from pipelines.cli.terminal import AsJson
-from pipelines.errors import RequestError
+from pipelines.errors import GongqingError, RequestError
 from pipelines.settings import home
 
 
@@ -75,8 +75,9 @@ def alerts(
         hint = "addresses of apprise, a space between two: feishu://…, mailtos://… (docs/alerts.md)"
         raise RequestError(f"{RECEIVERS} names nobody", hint=hint)
     if test:
-        refused = send(receivers(), "a test", "Who reads this is told of what fails.")
-        terminal.line(f"sent{'; not taken by ' + ', '.join(refused) if refused else ''}")
+        if refused := send(receivers(), "a test", "Who reads this is told of what fails."):
+            raise GongqingError(f"sent, and not taken by all: {'; '.join(refused)}", where=RECEIVERS)
+        terminal.line("sent")
         return
     from pipelines.defs.alerts import look
     from pipelines.defs.instance import instance

@@ -15,11 +15,9 @@ from pipelines.defs.allowance import allowed_today, cap
 from pipelines.defs.running import close_killed
 from pipelines.errors import GongqingError
 from pipelines.operations.alerts.causes import NEARLY, Cause, digest, standing_causes
-from pipelines.operations.alerts.sending import RECEIVERS, Sender, receivers, send
+from pipelines.operations.alerts.sending import OVERLAP, RECEIVERS, Sender, receivers, send
 from pipelines.settings import Llm, home, load
 
-# A run may be written down a little later than it says: so far behind the last look runs are looked at again.
-_OVERLAP = dt.timedelta(minutes=10)
 _ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
 _AT_ONCE = 200  # runs a look
 
@@ -41,13 +39,10 @@ def look(folder: Path, instance: dg.DagsterInstance, now: dt.datetime | None = N
             lambda title, text: refused.update(send(addresses, title, text)),
         )
         for record in _ended_runs(instance, sender):
-            for cause in _of_run(instance, record.dagster_run):
-                sender.event(cause)
-            sender.state.runs = [*sender.state.runs, record.dagster_run.run_id][-_AT_ONCE * 5 :]
-            sender.state.cursor = max(sender.state.cursor, record.update_timestamp)
-            sender.save()
+            run = record.dagster_run
+            sender.look_at(run.run_id, record.update_timestamp, _of_run(instance, run))
         sender.flush()
-        sender.stand([*standing_causes(folder, settings, now), *_allowance(folder, settings.llm)])
+        sender.stand(standing_causes(folder, settings, now, {"allowance": lambda: _allowance(folder, settings.llm)}))
         sender.daily(settings.alerts.digest_hour, lambda: digest(folder, settings, now))
     if refused:
         kinds = ", ".join(sorted(refused))
@@ -57,10 +52,9 @@ def look(folder: Path, instance: dg.DagsterInstance, now: dt.datetime | None = N
 
 def _ended_runs(instance: dg.DagsterInstance, sender: Sender) -> Iterator[dg.RunRecord]:
     """Runs that have ended since the last look, the earliest first."""
-    since = dg.RunsFilter(statuses=_ENDED, updated_after=sender.state.cursor - _OVERLAP)
+    since = dg.RunsFilter(statuses=_ENDED, updated_after=sender.state.cursor - OVERLAP)
     records = instance.get_run_records(since, order_by="update_timestamp", ascending=True)
-    known = set(sender.state.runs)
-    new = [record for record in records if record.dagster_run.run_id not in known]
+    new = [record for record in records if record.dagster_run.run_id not in sender.state.looked_at]
     yield from [record for record in new if record.update_timestamp >= sender.state.begun][:_AT_ONCE]
 
 

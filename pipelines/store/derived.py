@@ -46,6 +46,8 @@ class RowIds:
 
     def among(self, names: pl.Series) -> pl.Series:
         """Those of a column, each once."""
+        if not self.ids:
+            return names.clear()
         near = names.unique().to_frame("id").filter(pl.col("id").str.contains_any(list(self.ids))).to_series()
         return near.filter(pl.Series([name in self for name in near], dtype=pl.Boolean))
 

@@ -311,6 +311,15 @@ class Store:
             require_single_keys(version.table, keys)
         return version.rows
 
+    def missing(self, version: Version) -> str | None:
+        """What a look at its files without reading them says is wrong with a version, in words; None for nothing."""
+        prefix = Address(*version.manifest.place).prefix
+        for file in version.manifest.files:
+            status = self.storage.stat(f"{prefix}/{file.path}")
+            if status is None or status[0] != file.bytes:
+                return f"{version.name} is damaged: a file is missing, or not as long as it was written"
+        return None
+
     def require_todays(self, version: Version) -> None:
         """Raises OlderSchema, or NewerHome, where a version's rows cannot be brought into today's schema."""
         schema, manifest = TABLES[version.table], version.manifest

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from table_rows import frame, row_of
 from typer.testing import CliRunner
 
 from pipelines.cli import app
@@ -21,6 +22,8 @@ from pipelines.operations.report.page import write_report
 from pipelines.operations.report.sections import marked, sections
 from pipelines.settings import ROOT
 from pipelines.store import Store
+from schemas.dropped import Lost, dropped
+from schemas.posts import CleanPosts, RawPosts
 
 SECTIONS = ("release", "funnel", "cleaned", "dropped", "merged", "days", "personal", "papers", "people", "walked")
 
@@ -138,3 +141,22 @@ def test_far_from_a_change_a_text_is_cut():
     pieces = marked(f"{long}甲{long}", f"{long}乙{long}")
     assert [mark for mark, _ in pieces] == ["", "del", "ins", ""]
     assert all(len(text) < 100 for _, text in pieces)
+
+
+def test_of_a_post_by_a_minor_not_even_a_dropped_answer_is_shown(tmp_path: Path):
+    store = Store(tmp_path / "data")
+    young, grown = (row_of(CleanPosts, post_id=f"s:{n}", source_id=str(n), under_18=n == 1) for n in (1, 2))
+    lost = [Lost("answer", f"s:{n}/1", "too_short", "9 characters") for n in (1, 2)]
+    store.write("clean_posts", frame(CleanPosts, young, grown), dropped("clean_posts", lost))
+    answers = [
+        {"answer_id": f"s:{n}/1", "text": f"给{n}号的一句话", "author_role": "unknown", "spans": []} for n in (1, 2)
+    ]
+    posts = [row_of(RawPosts, post_id=f"s:{n}", source_id=str(n), answers=[one]) for n, one in enumerate(answers, 1)]
+    store.write("raw_posts", frame(RawPosts, *posts), partition="s@2026-01-01")
+    [section] = [one for one in sections(tmp_path) if one.key == "dropped"]
+    assert [sample.title.rpartition(" ")[2] for sample in section.samples] == ["s:2/1"]
+
+
+def test_a_long_text_of_one_character_is_compared_at_once():
+    pieces = marked("哈" * 20_000, "哈" * 19_000 + "呀")
+    assert {mark for mark, _ in pieces} <= {"", "del", "ins"}

@@ -6,15 +6,16 @@ No text of a row is in any of it: a message goes through the hosts of others.
 import datetime as dt
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pipelines.core.home import Home
 from pipelines.crawl.collecting import failure_of
 from pipelines.crawl.jobs import last_job
-from pipelines.errors import GongqingError
+from pipelines.errors import DamagedVersion
 from pipelines.flow.refresh import states
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.money import amount
@@ -22,6 +23,7 @@ from pipelines.operations.doctor import LITTLE_ROOM
 from pipelines.settings import Settings
 from pipelines.store.store import Store
 from pipelines.train.runs import SCORED, list_runs
+from schemas.tables import TABLES
 
 NEARLY = 0.8  # of a budget
 _RECENT = dt.timedelta(hours=1)
@@ -41,29 +43,46 @@ class Cause(NamedTuple):
     patience: dt.timedelta = dt.timedelta()
 
 
-def standing_causes(home: Path, settings: Settings, now: dt.datetime) -> list[Cause]:
-    """What stands: sources whose last crawl stopped early, open budgets that are nearly spent, stale tables, a judge
-    that answers too little, a disk that is nearly full. What cannot be looked at is a cause itself.
+Looks = Mapping[str, Callable[[], Iterator[Cause]]]
+
+
+def standing_causes(
+    home: Path, settings: Settings, now: dt.datetime, more: Looks = MappingProxyType({})
+) -> list[Cause]:
+    """What stands: sources whose last crawl stopped early, open budgets that are nearly spent, tables that are damaged
+    or stale, a judge that answers too little, a disk that is nearly full, and what `more` finds. What cannot be looked
+    at is a cause itself.
     """
-    looks: dict[str, Callable[[], Iterator[Cause]]] = {
+    looks: Looks = {
         "crawls": lambda: _stopped_crawls(home),
         "budgets": lambda: _spent_budgets(home),
         "tables": lambda: _stale_tables(home, settings),
+        "files of tables": lambda: _damaged_tables(home),
         "judges": lambda: _silent_judges(home, settings, now),
         "disk": lambda: _full_disk(home),
+        **more,
     }
-    found: list[Cause] = []
+    causes: list[Cause] = []
     for what, look in looks.items():
         try:
-            found += look()
-        except (GongqingError, OSError, ValueError) as error:
+            causes += look()
+        except Exception as error:  # noqa: BLE001  whatever stands in a file: one look keeps no other from being told
             hint = "gongqing doctor looks at the whole home"
-            found.append(Cause(f"unreadable {what}", f"{what} cannot be looked at: {type(error).__name__}", hint))
-    return found
+            causes.append(Cause(f"unreadable {what}", f"{what} cannot be looked at: {type(error).__name__}", hint))
+    return causes
 
 
 def digest(home: Path, settings: Settings, now: dt.datetime) -> str:
-    """The news of the last 24 hours: posts and dialogues that came, what was kept, what models cost, what waits."""
+    """The news of the last 24 hours: posts and dialogues that came, what was kept, what models cost, what waits. It
+    comes even where the home cannot be read: silence is what has to be noticed.
+    """
+    try:
+        return _news(home, settings, now)
+    except Exception as error:  # noqa: BLE001
+        return f"the news cannot be told: {type(error).__name__}; gongqing doctor looks at the whole home"
+
+
+def _news(home: Path, settings: Settings, now: dt.datetime) -> str:
     since = now - dt.timedelta(days=1)
     store = Store(Home(home).data)
     lines = []
@@ -112,6 +131,20 @@ def _stale_tables(home: Path, settings: Settings) -> Iterator[Cause]:
         title = f"{len(stale)} table{'' if len(stale) == 1 else 's'} stay stale: {', '.join(stale)}"
         patience = dt.timedelta(hours=settings.alerts.stale_hours)
         yield Cause("stale", title, "gongqing refresh makes them", patience)
+
+
+def _damaged_tables(home: Path) -> Iterator[Cause]:
+    """Current versions that cannot be read, or whose files are not as long as they were written: `doctor` reads all."""
+    store = Store(Home(home).data)
+    for table in TABLES:
+        for place in store.places(table):
+            try:
+                version = store.version(table, partition=place) if store.pointer(table, place) else None
+                problem = version and store.missing(version)
+            except DamagedVersion as error:
+                problem = error.what
+            if problem:
+                yield Cause(f"damaged {table} {place or ''}".strip(), problem, "gongqing doctor says what to do")
 
 
 def _silent_judges(home: Path, settings: Settings, now: dt.datetime) -> Iterator[Cause]:

@@ -20,6 +20,8 @@ from pipelines.settings import PREFIX
 
 RECEIVERS = PREFIX + "RECEIVERS"
 _DAY = dt.timedelta(days=1)
+# A run may be written down a little later than it says: so far behind the last look runs are looked at again.
+OVERLAP = dt.timedelta(minutes=10)
 
 
 class Known(BaseModel):
@@ -31,13 +33,13 @@ class Known(BaseModel):
 
 
 class State(BaseModel):
-    """What somebody was told of. `begun`: since when; `cursor`: up to which moment the runs of Dagster were looked at,
-    `runs`: which of the last ones.
+    """What somebody was told of. `begun`: since when; `cursor`: up to which moment the runs of Dagster were looked at;
+    `looked_at`: runs that ended shortly before it, and causes of these, each with the moment.
     """
 
     begun: dt.datetime
     cursor: dt.datetime
-    runs: list[str] = Field(default_factory=list)
+    looked_at: dict[str, dt.datetime] = Field(default_factory=dict)
     events: dict[str, Known] = Field(default_factory=dict)
     standing: dict[str, Known] = Field(default_factory=dict)
     digest: dt.date | None = None
@@ -56,26 +58,32 @@ def receivers() -> list[str]:
 
 
 def send(addresses: Iterable[str], title: str, text: str) -> list[str]:
-    """Sends a message to all; returns the kinds of those that did not take it, as others did.
+    """Sends a message to all; returns which did not take it, as others did: their kinds, and addresses that are none.
 
-    Raises RequestError for an address that is none, Refused where nobody took it.
+    Raises RequestError where all addresses are none, Refused where nobody took it. No redirect is followed: a message
+    goes to no other host, and one that answers so has not taken it.
     """
     import apprise
 
-    asset = apprise.AppriseAsset(app_id="gongqing", storage_mode=apprise.PersistentStoreMode.MEMORY)
-    refused, taken = [], 0
+    asset = apprise.AppriseAsset(
+        app_id="gongqing", storage_mode=apprise.PersistentStoreMode.MEMORY, http_redirects=False
+    )
+    refused, wrong, taken = [], [], 0
     for number, address in enumerate(addresses, 1):
         kind, receiver = address.partition("://")[0], apprise.Apprise(asset=asset)
         if not receiver.add(address):
-            hint = "as apprise has them: feishu://…, dingtalk://…, wecombot://…, slack://…, mailtos://…, json://…"
-            raise RequestError(f"receiver {number} is no address of apprise", where=RECEIVERS, hint=hint)
-        if receiver.notify(title=f"gongqing: {title}", body=text or title, body_format=apprise.NotifyFormat.TEXT):
+            wrong.append(f"receiver {number} is no address of apprise")
+        elif receiver.notify(title=f"gongqing: {title}", body=text or title, body_format=apprise.NotifyFormat.TEXT):
             taken += 1
         else:
-            refused.append(kind)
+            refused.append(f"{kind}, number {number}")
+    if wrong and not taken and not refused:
+        hint = "as apprise has them: feishu://…, dingtalk://…, wecombot://…, slack://…, mailtos://…, json://…"
+        raise RequestError("; ".join(wrong), where=RECEIVERS, hint=hint)
     if not taken:
-        raise Refused("nobody took the message", where=", ".join(refused), hint="gongqing alerts --test tries again")
-    return refused
+        where = "; ".join([*refused, *wrong])
+        raise Refused("nobody took the message", where=where, hint="gongqing alerts --test tries again")
+    return [*refused, *wrong]
 
 
 class Sender:
@@ -95,6 +103,23 @@ class Sender:
                 raise RequestError("what was told cannot be read", where=self._path, hint=hint) from error
         else:
             self.state = State(begun=now, cursor=now)
+        # A clock that was ahead once must not hide what happens until then.
+        self.state.begun, self.state.cursor = min(self.state.begun, now), min(self.state.cursor, now)
+
+    def look_at(self, name: str, at: dt.datetime, causes: Iterable[Cause]) -> None:
+        """Tells the causes of a run that ended at a moment, each once, however often a refusal broke that off."""
+        for cause in causes:
+            key = f"{name} {cause.key}"
+            if key not in self.state.looked_at:
+                self.event(cause)
+                self.state.looked_at[key] = at
+                self.save()
+        self.state.looked_at[name] = at
+        self.state.cursor = max(self.state.cursor, at)
+        self.state.looked_at = {
+            key: when for key, when in self.state.looked_at.items() if when >= self.state.cursor - OVERLAP
+        }
+        self.save()
 
     def event(self, cause: Cause) -> None:
         """Tells what has happened once; again within the window it is counted. Raises what `send` raises."""

@@ -96,7 +96,7 @@ def _finish(home: Path, plan: Plan, traces: TextTraces) -> Receipt:
     at_hosts = _forget_calls(home, plan)
     had_index = Home(home).index.is_dir()  # of near-duplicates, which earlier versions kept: ids and hashes of texts
     shutil.rmtree(Home(home).index, ignore_errors=True)
-    for page in home.glob("report-*.html"):  # it shows what people wrote, and is made again by a command
+    for page in home.glob("report-*.html*"):  # it shows what people wrote, and is made again by a command
         page.unlink()
     shutil.rmtree(Home(home).readings, ignore_errors=True)  # hashes of texts, made again by the next release
     reviews = erase_from_review(Home(home).review, scrub)

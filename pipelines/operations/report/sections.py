@@ -31,6 +31,7 @@ from schemas.tables import TABLES
 
 SAMPLES = 3
 _MOST = 900  # characters of a text that is shown
+_LONG = 2_000
 # Rows that a table was never meant to have, or that wait for a model or for people: none is lost.
 NOT_NEEDED = frozenset({
     *("not_train", "not_sampled", "no_human_answer", "no_answer", "topic_given", "not_labelled", "not_written"),
@@ -40,6 +41,8 @@ NOT_NEEDED = frozenset({
 _NEVER_SHOWN = frozenset({"risk", "under_18", "under_14", "post_dropped"})
 _FIRST = {"clean_posts": ("raw_posts", "imported_posts"), "clean_dialogues": ("imported_dialogues",)}
 _KEYS = ("post_id", "dialogue_id", "row_id")
+_DROPPING = ("clean_posts", "unique_posts", "clean_dialogues", "unique_dialogues", "coherent_dialogues")
+_OWNER = pl.col("row_id").str.extract("^([^/#]+)")  # of an answer its post
 
 
 class Table(NamedTuple):
@@ -165,9 +168,9 @@ def _cleaned(store: Store) -> Section:
 
 def _dropped(store: Store) -> Section:
     """A row of each reason, with its text."""
-    listed = taken_down(Path(store.storage.root).parent)
+    listed, hidden = taken_down(Path(store.storage.root).parent), _hidden(store)
     samples: list[Sample] = []
-    for table in ("clean_posts", "unique_posts", "clean_dialogues", "unique_dialogues", "coherent_dialogues"):
+    for table in _DROPPING:
         if not store.current(table):
             continue
         reasons = store.read_dropped(table).select(pl.col("reason").unique().sort()).collect()["reason"]
@@ -175,8 +178,10 @@ def _dropped(store: Store) -> Section:
             if reason in _NEVER_SHOWN:
                 continue
             rows = rows_to_show(store, table, 10, dropped=True, where=f"reason = '{reason}'", sample=True)
-            rows = rows.with_columns(owner=pl.col("row_id").str.extract("^([^/#]+)"))  # of an answer its post
-            shown = rows.drop_nulls("text").filter(~_sensitive(pl.col("text")), ~is_taken_down("owner", listed))
+            rows = rows.with_columns(owner=_OWNER)
+            shown = rows.drop_nulls("text").filter(
+                ~_sensitive(pl.col("text")), ~is_taken_down("owner", listed), ~pl.col("owner").is_in(hidden.implode())
+            )
             for row in shown.head(1).iter_rows(named=True):
                 detail = f" ({row['detail']})" if row["detail"] else ""
                 title = f"{table}: {reason}{detail} · {row['row_id']}"
@@ -284,9 +289,13 @@ def _walked(store: Store) -> Section:
 
 
 def marked(before: str, after: str) -> list[tuple[str, str]]:
-    """A text beside what became of it: pieces that stayed, that went (`del`) and that came (`ins`), around changes."""
+    """A text beside what became of it: pieces that stayed, that went (`del`) and that came (`ins`), around changes.
+
+    In long texts frequent characters find no partner: a text of one character thousands of times would take minutes.
+    """
     pieces: list[tuple[str, str]] = []
-    for tag, i, j, k, m in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+    is_long = max(len(before), len(after)) > _LONG
+    for tag, i, j, k, m in difflib.SequenceMatcher(None, before, after, autojunk=is_long).get_opcodes():
         if tag == "equal":
             pieces.append(("", before[i:j]))
         else:
@@ -303,6 +312,23 @@ def _around(pieces: list[tuple[str, str]], most: int = 60) -> Iterator[tuple[str
         head = text[:most] if place else ""
         tail = text[-most:] if place + 1 < len(pieces) else ""
         yield "", f"{head} … {tail}"
+
+
+def _hidden(store: Store) -> pl.Series:
+    """The posts and dialogues of which nothing is shown, nor of their answers: of somebody at risk or under 18, by what
+    tables say of them, or by why they were dropped.
+    """
+    ids = [pl.Series([], dtype=pl.String)]
+    for table, key in (("clean_posts", "post_id"), ("clean_dialogues", "dialogue_id")):
+        if store.current(table):
+            flagged = store.read(table).filter(pl.col("under_18") | (pl.col("risk").list.len() > 0))
+            ids.append(flagged.select(key).collect()[key])
+    for table in filter(store.current, _DROPPING):
+        why = pl.col("reason").is_in(["risk", "under_18", "under_14"])
+        ids.append(
+            store.read_dropped(table).filter(why, pl.col("unit") != "answer").select(_OWNER).collect().to_series()
+        )
+    return pl.concat(ids).unique()
 
 
 def _fit_posts(store: Store) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from message_receiver import Receiver
 from pipelines.core.home import Home
 from pipelines.errors import RequestError
 from pipelines.operations.alerts.causes import Cause
-from pipelines.operations.alerts.sending import Refused, Sender, receivers, send
+from pipelines.operations.alerts.sending import OVERLAP, Refused, Sender, receivers, send
 
 NOON = dt.datetime(2026, 11, 2, 4, tzinfo=dt.UTC)  # noon in Shanghai
 WINDOW = dt.timedelta(minutes=30)
@@ -107,7 +107,7 @@ def test_the_days_news_come_once_a_day_from_an_hour_on_and_a_clock_that_goes_bac
 
 def test_a_message_goes_to_all_receivers_and_one_that_is_dead_is_named_by_its_kind_alone(receiver: Receiver):
     dead = "jsons://secret:word@127.0.0.1:9/token"
-    assert send([receiver.address, dead], "something failed", "line one\nline two") == ["jsons"]
+    assert send([receiver.address, dead], "something failed", "line one\nline two") == ["jsons, number 2"]
     assert receiver.messages == [("gongqing: something failed", "line one\nline two")]
     receiver.status = 503
     with pytest.raises(Refused) as caught:
@@ -128,3 +128,50 @@ def test_receivers_are_of_the_environment_and_a_state_that_cannot_be_read_is_nam
     Home(tmp_path).alerts.write_text("[]", encoding="utf-8")
     with pytest.raises(RequestError, match="what was told cannot be read"):
         Sender(tmp_path, NOON, WINDOW, Box())
+
+
+def test_a_wrong_address_keeps_no_other_from_being_told(receiver: Receiver):
+    wrong = "receiver 1 is no address of apprise"
+    assert send(["nonsense", receiver.address], "something failed", "") == [wrong]
+    assert receiver.messages == [("gongqing: something failed", "something failed")]
+
+
+def test_a_redirect_is_not_taken_and_not_followed(receiver: Receiver):
+    with Receiver() as other:
+        receiver.status, receiver.location = 307, other.url
+        with pytest.raises(Refused):
+            send([receiver.address], "something failed", "")
+        assert other.messages == []
+
+
+def test_a_run_is_told_once_however_often_it_is_broken_off(tmp_path: Path):
+    box, causes = Box(), [Cause("a", "a"), Cause("b", "b")]
+
+    def one_is_taken(title: str, text: str) -> None:
+        if box.messages:
+            raise Refused("nobody took the message")
+        box(title, text)
+
+    with pytest.raises(Refused):
+        Sender(tmp_path, NOON, WINDOW, one_is_taken).look_at("run", NOON, causes)
+    Sender(tmp_path, NOON, WINDOW, box).look_at("run", NOON, causes)
+    assert [title for title, _ in box.messages] == ["a", "b"]
+    Sender(tmp_path, NOON + 2 * WINDOW, WINDOW, box).flush()
+    assert len(box.messages) == 2, "neither came again"
+
+
+def test_of_runs_within_the_overlap_none_is_forgotten_however_many(tmp_path: Path):
+    sender = Sender(tmp_path, NOON, WINDOW, Box())
+    for number in range(1500):
+        sender.state.looked_at[f"run {number}"] = NOON
+    sender.look_at("the last", NOON, [])
+    assert len(sender.state.looked_at) == 1501
+    sender.look_at("later", NOON + 2 * OVERLAP, [])
+    assert list(sender.state.looked_at) == ["later"]
+
+
+def test_a_clock_that_was_ahead_hides_nothing(tmp_path: Path):
+    ahead = NOON + dt.timedelta(days=2)
+    Sender(tmp_path, ahead, WINDOW, Box()).look_at("run", ahead, [])
+    state = Sender(tmp_path, NOON, WINDOW, Box()).state
+    assert (state.begun, state.cursor) == (NOON, NOON)
