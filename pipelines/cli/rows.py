@@ -1,5 +1,6 @@
 """How rows look on a terminal: one with all its columns, what differs between two, the life of one."""
 
+import datetime as dt
 import difflib
 import re
 from collections.abc import Iterable, Mapping
@@ -23,6 +24,7 @@ from schemas.table import Table as TableSchema
 from schemas.tables import TABLES
 
 _SPEAKERS = {"seeker": "cyan", "user": "cyan", "supporter": "green", "assistant": "green", "system": "magenta"}
+_SPEECH = ("role", "who", "text", "content")
 # Who made a row stands behind what it says.
 _PROVENANCE = [name for name in LlmMade.column_names() if name not in TableSchema.column_names()]
 _SHORT = 40  # columns of a value that stands in the line of its name
@@ -62,8 +64,11 @@ def _beside(left: RenderableType, right: RenderableType) -> Table:
 
 def _field(name: str, value: Any) -> list[RenderableType]:
     label = text(name, "bold yellow")
-    if not isinstance(value, list | dict) and cell_len(str(value)) <= _SHORT and "\n" not in str(value):
-        return [label.append(text(f"  {value}", "not bold default"))]
+    is_flat = not isinstance(value, dict) and not (
+        isinstance(value, list) and value and isinstance(value[0], list | dict)
+    )
+    if is_flat and cell_len(said := _said(value)) <= _SHORT and "\n" not in said:
+        return [label.append(text(f"  {said}", "not bold default"))]
     return [label, Padding(_value(value), (0, 0, 0, 2))]
 
 
@@ -73,19 +78,27 @@ def _value(value: Any) -> RenderableType:
     if isinstance(value, list):
         return text("\n".join(map(str, value)))
     if isinstance(value, dict):
-        return Group(*(part for name, inner in value.items() for part in _field(name, inner)))
-    return text(value)
+        there = {name: inner for name, inner in value.items() if inner is not None and inner != []}
+        return Group(*(part for name, inner in there.items() for part in _field(name, inner)))
+    return text(_said(value))
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_said, value))
+    return f"{value.astimezone(dt.UTC):%Y-%m-%d %H:%M} UTC" if isinstance(value, dt.datetime) else str(value)
 
 
 def _item(item: dict[str, Any]) -> RenderableType:
-    speaker = item.get("role")
+    speaker = item.get("role", item.get("who"))
     words = item.get("text", item.get("content"))
     if words is None:
-        return text(", ".join(f"{name} {value}" for name, value in item.items()))
+        return text(", ".join(f"{name} {_said(value)}" for name, value in item.items()))
     label = f"{speaker}：" if speaker else ""
-    notes = {name: value for name, value in item.items() if name not in {"role", "text", "content"} and value}
     line = text(label, f"bold {_SPEAKERS.get(speaker or '', 'green')}").append(text(words, "not bold default"))
-    return line.append(text(f"  {notes}", "not bold dim")) if notes else line
+    shown = {name: value for name, value in item.items() if name not in _SPEECH and value}
+    notes = text(", ".join(f"{name} {_said(value)}" for name, value in shown.items()), "dim")
+    return Group(line, Padding(notes, (0, 0, 0, 2))) if shown else line
 
 
 def replaced(found: Iterable[Mapping[str, str]]) -> RenderableType:
