@@ -142,10 +142,6 @@ def minute(when: dt.datetime) -> str:
     return here.strftime("%m-%d %H:%M" if here.year == dt.datetime.now().astimezone().year else "%Y-%m-%d")
 
 
-def _second(when: dt.datetime) -> str:
-    return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-
-
 def made(version: Version, seconds: float | None = None) -> str:
     """A version that was just made, in a line, with the reasons of most of its drops."""
     most = list(version.manifest.reasons.items())[:_MOST_REASONS]
@@ -243,7 +239,7 @@ def releases(known: list[Release], current: Release | None) -> Table:
     for one in known:
         rows = sum(map(one.rows, one.configs))
         marks = ", ".join(one.allowed), "yes" if one == current else ""
-        table.add_row(one.name, _second(one.made_at)[:-3], str(len(one.configs)), f"{rows:,}", one.content, *marks)
+        table.add_row(one.name, minute(one.made_at), str(len(one.configs)), f"{rows:,}", one.content, *marks)
     return table
 
 
@@ -426,12 +422,13 @@ def _sums(rows: Sequence[Spend]) -> dict[str, Any]:
 
 
 def open_attempts(attempts: list[OpenAttempt]) -> Table:
-    """Calls without an end, the oldest first."""
-    names = ("stage", "model", "since", "set aside", "what")
-    table = TextTable(*names, "key", no_wrap=names)
+    """Calls without an end, the oldest first; of a key its beginning, which tells them apart."""
+    names = ("stage", "model", "since", "set aside", "what", "key")
+    table = TextTable(*names, no_wrap=("stage", "since", "what", "key"), right=("set aside",))
     for one in attempts:
         what = "lost" if one.lost else "in a batch" if one.batch is not None else "under way"
-        table.add_row(one.stage, one.alias, _second(one.started), f"{one.reserve:.6f} {one.currency}", what, one.key)
+        money = f"{one.reserve:.6f} {one.currency}"
+        table.add_row(one.stage, one.alias, minute(one.started), money, what, one.key[:12])
     return table
 
 
@@ -441,7 +438,7 @@ def budgets(opened: list[Budget]) -> Table:
     table = TextTable("budget", "since", "cap", "spent", "set aside", caption=caption)
     for one in map(budget_record, opened):
         money = (f"{one[name]:.4f} {one['currency']}" for name in ("cap", "spent", "held"))
-        table.add_row(one["budget"], _second(one["since"]), *money)
+        table.add_row(one["budget"], minute(one["since"]), *money)
     return table
 
 

@@ -64,10 +64,8 @@ def _beside(left: RenderableType, right: RenderableType) -> Table:
 
 def _field(name: str, value: Any) -> list[RenderableType]:
     label = text(name, "bold yellow")
-    is_flat = not isinstance(value, dict) and not (
-        isinstance(value, list) and value and isinstance(value[0], list | dict)
-    )
-    if is_flat and cell_len(said := _said(value)) <= _SHORT and "\n" not in said:
+    is_nested = isinstance(value, dict) or (isinstance(value, list) and value and isinstance(value[0], list | dict))
+    if not is_nested and cell_len(said := _said(value)) <= _SHORT and "\n" not in said:
         return [label.append(text(f"  {said}", "not bold default"))]
     return [label, Padding(_value(value), (0, 0, 0, 2))]
 
