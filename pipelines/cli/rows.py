@@ -20,13 +20,12 @@ from pipelines.cli.render import TextTable, minute, text
 from pipelines.llm.ledger.records import PaidCall
 from pipelines.operations.lineage import Event
 from schemas.table import LlmMade
-from schemas.table import Table as TableSchema
 from schemas.tables import TABLES
 
 _SPEAKERS = {"seeker": "cyan", "user": "cyan", "supporter": "green", "assistant": "green", "system": "magenta"}
 _SPEECH = ("role", "who", "text", "content")
 # Who made a row stands behind what it says.
-_PROVENANCE = [name for name in LlmMade.column_names() if name not in TableSchema.column_names()]
+_PROVENANCE = LlmMade.column_names()
 _SHORT = 40  # columns of a value that stands in the line of its name
 _BESIDE = 100  # columns of a terminal that has room for a dialogue beside its candidate
 _MOST_TEXT = 400  # characters of a text in the life of a row

@@ -1,41 +1,34 @@
-"""The text of a row, for people to read: what a post, an answer or a dialogue says, or what a model wrote."""
+"""The text of a row, for people to read: what a post, an answer or a dialogue says, or what a model made of one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from schemas.table import LlmMade
 from schemas.tables import TABLES
 
-_NO_TEXT = (
-    "reasoning",
-    "url",
-    "topic",
-    "emotion",
-)  # private columns of what a model made that say nothing of their own
+# Columns that say nothing of what a model decided: who it was, what it thought before, and what goes on from the row.
+_OTHERS = {*LlmMade.column_names(), "reasoning", "group_id", "lang"}
 
 
 def text_of(row: Mapping[str, Any], part: str | None = None) -> str | None:
     """A post's title and description, an answer's text (`part` is its id), a dialogue's turns, a line each; None for a
-    row that is neither.
+    row that is none of these.
     """
     for answer in row.get("answers") or []:
         if answer["answer_id"] == part:
             return str(answer["text"])
     if row.get("turns") is not None:
-        return spoken(row["turns"])
+        return "\n".join(f"{turn['role']}: {turn['text']}" for turn in row["turns"])
     if "description" in row and "title" in row:
         return "\n".join(filter(None, (row["title"], row["description"])))
     return None
 
 
-def spoken(turns: Sequence[Mapping[str, Any]]) -> str:
-    """What was said, a line a turn."""
-    return "\n".join(f"{turn['role']}: {turn['text']}" for turn in turns)
-
-
 def written_of(table: str, row: Mapping[str, Any]) -> str | None:
-    """What a model wrote into a row of a table, a line each; None for a table that no model makes."""
+    """What a model decided and wrote, a column a line; None for a table that no model makes."""
     if not issubclass(TABLES[table], LlmMade):
         return None
-    names = [name for name in TABLES[table].private_columns() if name not in _NO_TEXT and isinstance(row[name], str)]
-    return "\n".join(f"{name}: {row[name]}" for name in names) or None
+    others = {*_OTHERS, *TABLES[table].key()}
+    names = [name for name in TABLES[table].column_names() if name not in others]
+    said = {name: row[name] for name in names if row[name] is not None and not isinstance(row[name], list | dict)}
+    return "\n".join(f"{name}: {value}" for name, value in said.items()) or None

@@ -44,7 +44,8 @@ def test_what_a_model_made_of_a_row_comes_with_the_calls_and_what_each_cost(samp
         events = {one.table: one for one in why(sample_store, row["row_id"], ledger) if one.row_id == row["row_id"]}
     [call] = events["topics"].calls
     assert (call.model_served, call.tokens_in, call.cost) == ("qwen-plus-2025", 100, Decimal("0.0000007"))
-    assert events["topics"].text == f"why: {row['why']}"
+    assert events["topics"].text.startswith(f"topic: {row['topic']}\n")
+    assert events["topics"].text.endswith(f"\nwhy: {row['why']}")
     assert not any(one.calls for one in events.values() if one.table != "topics")
 
 
