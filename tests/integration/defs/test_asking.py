@@ -15,10 +15,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 from hostile_host import HostileHost
-from typer.testing import CliRunner
 from vendor_profile import PROFILE
 
-from pipelines.cli import app
 from pipelines.defs import assets, schedules
 from pipelines.defs.resources import HomeResource, clients_resource
 from pipelines.defs.running import run_stages
@@ -106,17 +104,6 @@ def test_a_run_without_a_budget_leaves_the_table_and_one_with_it_asks_each_quest
         assert (spent.stage, spent.calls, spent.tokens_out > 0) == (TABLE, rows(home).height, True)
         assert ledger.open_attempts() == []
         assert ledger.budget(f"run {made.run_id}") is None
-
-
-def test_the_command_ends_with_what_it_asked_and_what_the_day_has_cost(home, monkeypatch):
-    monkeypatch.setenv("GONGQING_HOME", str(home))
-    ran = CliRunner().invoke(app, [*REFRESH])
-    assert ran.exit_code == 0, ran.output
-    last = ran.output.splitlines()[-1]
-    spent = f"{spent_by(home):.4f} USD"
-    assert last.startswith(f"asked: {rows(home).height:,} calls, ")
-    assert last.endswith(f" out, {spent}; today in all {spent}")
-    assert "asked:" not in CliRunner().invoke(app, [*REFRESH]).output, "the second one asks nothing"
 
 
 def test_a_budget_that_does_not_reach_makes_a_table_of_what_is_answered_and_takes_no_row_from_one_that_stands(
