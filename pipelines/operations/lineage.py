@@ -16,7 +16,10 @@ from schemas.tables import TABLES
 
 # What stands between a row's id and a part of it: a round, an answer or a speaker, a rewriting.
 _MARKS = ("#", "/", "~")
-_SHOWN = ("cluster_id", "cluster_name", "variant", "persona_id", "group_id", "split", "verdict")
+_SHOWN = (
+    *("cluster_id", "cluster_name", "variant", "persona_id", "group_id", "split", "verdict", "preference"),
+    *("annotator", "annotators", "provider", "model_served"),
+)
 
 
 class Event(NamedTuple):
@@ -92,7 +95,12 @@ def _of(store: Store, version: Version, row_id: str) -> Iterator[tuple[Event, st
 def _ids(table: str) -> Iterator[tuple[pl.Expr, pl.Expr]]:
     """The ids of a table's rows as lists, and a detail of each row."""
     columns = TABLES[table].column_names()
-    shown = [pl.format(f"{name} {{}}", pl.col(name)) for name in _SHOWN if name in columns]
+    people = pl.col("annotators").list.join(" and ")
+    shown = [
+        pl.format(f"{name} {{}}", people if name == "annotators" else pl.col(name))
+        for name in _SHOWN
+        if name in columns
+    ]
     marks = pl.concat_str(shown, separator=", ", ignore_nulls=True) if shown else pl.lit(None, dtype=pl.String)
     if {"dialogue_id", "round"} <= set(columns):
         form, parts = ("{}#{}/{}", ["candidate"]) if "candidate" in columns else ("{}#{}", [])

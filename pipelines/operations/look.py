@@ -7,12 +7,9 @@ from typing import Any
 import polars as pl
 
 from pipelines.errors import RequestError
-from pipelines.operations.replaced import rows_by_id
-from pipelines.operations.row_texts import text_of
+from pipelines.operations.row_texts import SOURCES, raw_rows, rows_by_id, text_of
 from pipelines.store.derived import RowIds
 from pipelines.store.store import Store
-
-_SOURCES = {"post_id": ("raw_posts", "imported_posts"), "dialogue_id": ("imported_dialogues",)}
 
 
 def rows_to_show(
@@ -72,9 +69,8 @@ def _with_texts(store: Store, dropped: pl.DataFrame) -> pl.DataFrame:
     ids = dropped["row_id"].to_list()
     owners = sorted({name for row_id in ids for name in _owners(row_id)})
     texts: dict[str, str] = {}
-    sources = (rows_by_id(store, table, key, owners) for key, tables in _SOURCES.items() for table in tables)
-    for row in chain.from_iterable(sources):
-        texts[row["post_id"] if "post_id" in row else row["dialogue_id"]] = text_of(row) or ""
+    for name, row in chain.from_iterable(raw_rows(store, key, owners).items() for key in SOURCES):
+        texts[name] = text_of(row) or ""
         texts |= {answer["answer_id"]: answer["text"] for answer in row.get("answers") or []}
     found = [next((texts[name] for name in _owners(row_id) if name in texts), None) for row_id in ids]
     return dropped.with_columns(text=pl.Series(found, dtype=pl.String))

@@ -1,16 +1,16 @@
 """What cleaning took for personal data, in its context: for the owner of a home alone, for it reads the raw texts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 
 from pipelines.errors import RequestError
+from pipelines.operations.row_texts import raw_rows
 from pipelines.settings import Settings
 from pipelines.store.store import Store
 from pipelines.text.pii.redaction import find
 
-_SOURCES = {"clean_posts": ("raw_posts", "imported_posts"), "clean_dialogues": ("imported_dialogues",)}
 _KEYS = {"clean_posts": "post_id", "clean_dialogues": "dialogue_id"}
 _AROUND = 15  # characters
 
@@ -23,13 +23,11 @@ def replaced(store: Store, table: str, n: int, settings: Settings) -> list[dict[
 
     Raises RequestError for a table that is not a cleaned one.
     """
-    if table not in _SOURCES:
-        raise RequestError(
-            f"{table} replaces nothing", where="--changed", hint=f"tables that do: {', '.join(_SOURCES)}"
-        )
+    if table not in _KEYS:
+        raise RequestError(f"{table} replaces nothing", where="--changed", hint=f"tables that do: {', '.join(_KEYS)}")
     key = _KEYS[table]
     ids = store.read(table).filter(pl.col("pii").list.len() > 0).select(key).head(n).collect()[key].to_list()
-    rows = {row[key]: row for name in _SOURCES[table] for row in rows_by_id(store, name, key, ids)}
+    rows = raw_rows(store, key, ids)
     cells = [(row_id, *cell) for row_id in ids if row_id in rows for cell in _cells(rows[row_id])]
     if not cells:
         return []
@@ -44,13 +42,6 @@ def replaced(store: Store, table: str, n: int, settings: Settings) -> list[dict[
         {"row_id": row_ids[row], "place": places[row], "kind": kind, **_in_context(texts[row], start, end)}
         for row, start, end, kind, _ in found.iter_rows()
     ]
-
-
-def rows_by_id(store: Store, table: str, key: str, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The rows of all current partitions of a table whose `key` is one of these."""
-    for version in store.current(table):
-        rows = store.read(table, version.version, version.partition).filter(pl.col(key).is_in(ids))
-        yield from rows.collect().iter_rows(named=True)
 
 
 def _cells(row: dict[str, Any]) -> Iterator[tuple[str, str]]:

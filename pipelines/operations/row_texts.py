@@ -1,13 +1,31 @@
-"""The text of a row, for people to read: what a post, an answer or a dialogue says, or what a model made of one."""
+"""Rows and their texts, for people to read: what a post, an answer or a dialogue says, or what a model made of one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import polars as pl
+
+from pipelines.store.store import Store
 from schemas.table import LlmMade
 from schemas.tables import TABLES
 
+# Where what somebody wrote stands as it came, by the key of its rows.
+SOURCES = {"post_id": ("raw_posts", "imported_posts"), "dialogue_id": ("imported_dialogues",)}
+
 # Columns that say nothing of what a model decided: who it was, what it thought before, and what goes on from the row.
 _OTHERS = {*LlmMade.column_names(), "reasoning", "group_id", "lang"}
+
+
+def rows_by_id(store: Store, table: str, key: str, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The rows of all current partitions of a table whose `key` is one of these."""
+    for version in store.current(table):
+        rows = store.read(table, version.version, version.partition).filter(pl.col(key).is_in(ids))
+        yield from rows.collect().iter_rows(named=True)
+
+
+def raw_rows(store: Store, key: str, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Posts (`post_id`) or dialogues (`dialogue_id`) as they came, by their id."""
+    return {row[key]: row for table in SOURCES[key] for row in rows_by_id(store, table, key, ids)}
 
 
 def text_of(row: Mapping[str, Any], part: str | None = None) -> str | None:

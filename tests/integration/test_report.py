@@ -1,5 +1,6 @@
 """The report of a home: what it shows, what it never shows, and that nothing in it is alive."""
 
+import asyncio
 import json
 import re
 import shutil
@@ -14,12 +15,16 @@ from table_rows import frame, row_of
 from typer.testing import CliRunner
 
 from pipelines.cli import app
+from pipelines.core.home import Home
 from pipelines.defs.releases import report
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import RequestError, UnknownName
 from pipelines.ingest.import_file import import_file
-from pipelines.operations.report.page import write_report
-from pipelines.operations.report.sections import marked, sections
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.ledger.records import Answer, Call
+from pipelines.llm.money import Usage
+from pipelines.operations.report.page import sections, write_report
+from pipelines.operations.report.samples import marked
 from pipelines.settings import ROOT
 from pipelines.store import Store
 from schemas.dropped import Lost, dropped
@@ -45,14 +50,42 @@ def test_every_section_has_its_title_its_command_and_something_to_show(page: str
 def test_the_funnel_adds_up_for_each_source(released_home: Path):
     store = Store(released_home / "data")
     [funnel] = [one for one in sections(released_home) if one.key == "funnel"]
-    rows = {(row[0], row[1]): row[2:5] for row in funnel.tables[0].rows}
-    kept = store.read("clean_posts").collect()
-    dropped = store.read_dropped("clean_posts").collect()
-    [source] = {name for table, name in rows if table == "clean_posts"}
-    assert rows["clean_posts", source] == (kept.height, dropped.height, 0)
-    assert (
-        rows["ecot_chains", source][2] >= store.read_dropped("ecot_chains").filter(reason="not_train").collect().height
-    )
+    rows = {row[:3]: row[3:6] for row in funnel.tables[0].rows}
+    [source] = {name for table, name, _ in rows if table == "clean_posts"}
+    posts, answers = (rows["clean_posts", source, unit] for unit in ("post", "answer"))
+    imported = pl.concat(
+        store.read(one.table, one.version, one.partition).select("answers") for one in store.current("imported_posts")
+    ).collect()
+    assert sum(posts) == imported.height
+    assert sum(answers) == imported["answers"].list.len().sum()
+    assert posts[0] == store.read("clean_posts").collect().height
+    not_train = store.read_dropped("ecot_chains").filter(reason="not_train").collect().height
+    assert rows["ecot_chains", source, "post"][2] >= not_train > 0
+
+
+def test_three_rows_are_walked_with_who_made_them_and_who_labelled_them(released_home: Path):
+    [walked] = [one for one in sections(released_home) if one.key == "walked"]
+    assert len(walked.samples) == 3
+    by_table = [{row[0]: row[3] for row in sample.steps.rows} for sample in walked.samples if sample.steps]
+    assert all("provider" in steps["coe_chains"] for steps in by_table[:2])
+    assert "annotators" in by_table[2]["cer_labels"]
+    assert all(sample.command == f"gongqing why {sample.title}" for sample in walked.samples)
+    assert [one.texts[-1].label for one in walked.samples] == ["grpo_coe", "grpo_coe", "grpo_cer"]
+
+
+def test_the_cost_of_a_chain_stands_beside_it(released_home: Path, tmp_path: Path):
+    home = tmp_path / "home"
+    shutil.copytree(released_home, home)
+    [walked] = [one for one in sections(home) if one.key == "walked"]
+    row_id = walked.samples[0].title
+    [chain] = Store(home / "data").read("coe_chains").filter(post_id=row_id).collect().to_dicts()
+    call = Call(chain["request_key"], "coe_chains", "r1", "deepseek-reasoner", b"{}", currency="CNY")
+    with Ledger(Home(home).ledger) as ledger:
+        attempt = asyncio.run(ledger.begin(call, reserve=12_000_000, budget=None))
+        asyncio.run(ledger.answered(attempt, Answer(b"{}", "deepseek-reasoner", "stop", Usage(1, 0, 1), 12_000_000)))
+    [walked] = [one for one in sections(home) if one.key == "walked"]
+    [costs] = [[row[4] for row in sample.steps.rows if row[0] == "coe_chains"] for sample in walked.samples[:1]]
+    assert costs == ["0.012 CNY"]
 
 
 def test_nobody_at_risk_and_nobody_under_18_is_shown(page: str, released_home: Path):
@@ -70,7 +103,7 @@ def test_nobody_at_risk_and_nobody_under_18_is_shown(page: str, released_home: P
 def test_what_is_to_be_taken_down_is_not_shown_either(page: str, released_home: Path, tmp_path: Path):
     def owners(html: str) -> set[str]:
         """Whose texts are shown: a title begins with the row, or of a dropped one ends with it."""
-        titles = re.findall(r'<div class="sample">\n<p class="quiet">([^<]+)</p>', html)
+        titles = re.findall(r'<div class="sample">\n<p class="quiet">([^<]+) <code>', html)
         ids = [(title, re.findall(r"(?:replica|sample):\w+", title)) for title in titles]
         return {found[0] if title.startswith(found[0]) else found[-1] for title, found in ids}
 
@@ -102,9 +135,23 @@ def test_what_somebody_wrote_is_text_and_nothing_else(tmp_path: Path, monkeypatc
     assert oct((home / "report-en.html").stat().st_mode & 0o777) == "0o600"
 
 
+def test_what_hides_a_text_is_shown(tmp_path: Path):
+    store = Store(tmp_path / "data")
+    store.write(
+        "clean_posts",
+        frame(CleanPosts, row_of(CleanPosts, post_id="s:1", source_id="1", text="甲\u202e乙\u200d\u200b")),
+    )
+    raw = row_of(RawPosts, post_id="s:1", source_id="1", title="", description="甲丙\u202e乙")
+    store.write("raw_posts", frame(RawPosts, raw), partition="s@2026-01-01")
+    html = write_report(tmp_path).read_text(encoding="utf-8")
+    assert "⟨U+202E⟩乙\u200d⟨U+200B⟩" in re.sub("</?(ins|del)>", "", html)
+    assert not {"\u202e", "\u200b"} & set(html)
+
+
 def test_what_is_not_there_is_named(tmp_path: Path, released_home: Path):
     with pytest.raises(RequestError, match="nothing to report"):
-        write_report(tmp_path)
+        write_report(tmp_path / "none")
+    assert not (tmp_path / "none").exists()
     with pytest.raises(UnknownName, match="language"):
         write_report(released_home, lang="fr", file=tmp_path / "x.html")
     with pytest.raises(RequestError, match="release"):

@@ -1,6 +1,7 @@
 """Writes the report of a home as one HTML file, in English or Chinese."""
 
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -8,11 +9,19 @@ from pipelines.core.files import write_whole
 from pipelines.core.home import Home
 from pipelines.core.page import render_page
 from pipelines.errors import RequestError, UnknownName
-from pipelines.operations.report.sections import sections
+from pipelines.operations.report import figures, samples
+from pipelines.operations.report.section import Section
+from pipelines.store.releases import Releases
+from pipelines.store.store import Store
 from pipelines.train.processes import no_erasure
 
 Lang = Literal["en", "zh"]
 _HERE = Path(__file__).parent
+# What turns a line around or takes no room would hide what somebody wrote. Emoji are joined by U+200D: it stays.
+_UNSEEN = {
+    code: f"⟨U+{code:04X}⟩"
+    for code in (0x200B, 0x200C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF)
+}
 
 
 def write_report(home: Path, *, release: str | None = None, lang: str = "en", file: Path | None = None) -> Path:
@@ -24,16 +33,53 @@ def write_report(home: Path, *, release: str | None = None, lang: str = "en", fi
     """
     if lang not in get_args(Lang):
         raise UnknownName("language", lang, get_args(Lang))
+    if not Home(home).data.is_dir():
+        raise _nothing(home)
     words: dict[str, Any] = tomllib.loads((_HERE / "words.toml").read_text(encoding="utf-8"))[lang]
     path = file or Home(home).folder / f"report-{lang}.html"
     with no_erasure(home):  # or what is erased meanwhile would stand on a page that is written behind it
         shown = [one for one in sections(home, release) if not one.empty]
         if not shown:
-            hint = "gongqing import NAME PATH, or gongqing demo"
-            raise RequestError("there is nothing to report", where=home, hint=hint)
-        html = render_page(_HERE / "page.html.j2", words["title"], lang=lang, words=words, sections=shown, cell=_cell)
+            raise _nothing(home)
+        values = {"words": words, "sections": shown, "cell": _cell, "visible": _visible}
+        html = render_page(_HERE / "page.html.j2", words["title"], lang=lang, **values)
         write_whole(path, html)
     return path
+
+
+def sections(home: Path, release: str | None = None) -> Iterator[Section]:
+    """All sections, some with nothing to show; of a release, by default the current one, where there is one.
+
+    Of a release are its own section, what changed, and the papers' tables; all else is of the home as it is. Raises
+    UnknownName for another release, and what the store raises.
+    """
+    store, releases = Store(Home(home).data), Releases(home)
+    made = releases.current() if release is None else releases.read(release)
+    if made is not None:
+        yield figures.of_release(made)
+    yield figures.funnel(store)
+    yield samples.cleaned(store)
+    yield samples.dropped(store)
+    yield samples.merged(store)
+    yield figures.days(store)
+    yield figures.personal(store)
+    yield figures.papers(store, made if release is not None else None)
+    yield figures.models(home)
+    yield figures.people(store)
+    if made is not None and (before := _before(releases, made.name)) is not None:
+        yield figures.since(home, before, made.name)
+    yield samples.walked(store)
+
+
+def _before(releases: Releases, name: str) -> str | None:
+    names = releases.names()
+    place = names.index(name)
+    return names[place - 1] if place else None
+
+
+def _nothing(home: Path) -> RequestError:
+    hint = "gongqing import NAME PATH, or gongqing demo"
+    return RequestError("there is nothing to report", where=home, hint=hint)
 
 
 def _cell(value: object) -> str:
@@ -42,3 +88,7 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.3f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _visible(text: str) -> str:
+    return text.translate(_UNSEEN)

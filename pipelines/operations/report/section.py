@@ -1,0 +1,44 @@
+"""What a part of the report is made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+class Table(NamedTuple):
+    """Figures: `title` may be empty."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+class Text(NamedTuple):
+    """A text in pieces, each with its mark: `del`, `ins`, or none."""
+
+    label: str
+    pieces: list[tuple[str, str]]
+
+
+class Sample(NamedTuple):
+    """A row to look at, the command that tells its life, and what was done with it on the way."""
+
+    title: str
+    texts: list[Text]
+    command: str
+    steps: Table | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page, by the key of its words, with the command that reprints its figures."""
+
+    key: str
+    command: str
+    tables: list[Table] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to show."""
+        return not self.samples and not any(table.rows for table in self.tables)
