@@ -1,6 +1,7 @@
 """One row of each config of a publication, as a chat, for its card."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,11 +24,11 @@ _MOST, _MOST_OF_PEOPLE, _MOST_OF_PROMPT = 400, 60, 120  # that are shown of a te
 
 
 class Sample(NamedTuple):
-    """A row as a chat, and how many characters are said in it."""
+    """A row as a chat, and all that is said in it."""
 
     row_id: str
     chat: str
-    said: int
+    words: str
 
 
 def samples(release: Release, folder: Path) -> dict[str, Sample]:
@@ -40,37 +41,35 @@ def samples(release: Release, folder: Path) -> dict[str, Sample]:
     def most(row_id: str) -> int:
         return _MOST if consents[row_id.partition(":")[0]] in _OF_NOBODY else _MOST_OF_PEOPLE
 
-    shown = {}
-    for config, shards in release.configs.items():
-        rows = pl.concat(
-            pl.read_parquet(folder / shard.path, columns=["row_id", WITHHELD], hive_partitioning=False).with_columns(
-                path=pl.lit(shard.path)
-            )
-            for shard in shards
-        )
-        rows = rows.filter(~pl.col(WITHHELD), pl.col("row_id").str.extract("^([^:]*)").is_in(list(rank)))
-        order = sorted(
-            rows.select("row_id", "path").iter_rows(),
-            key=lambda row: (rank[row[0].partition(":")[0]], unit_interval(0, "card", row[0])),
-        )
-        fit = [
-            sample for row_id, path in order[:_CANDIDATES] if (sample := _sample(folder / path, row_id, most(row_id)))
-        ]
-        if fit:
-            shown[config] = next((one for one in fit if one.said >= _LEAST), fit[0])
-    return shown
+    candidates = [
+        (config, sample)
+        for config, shards in release.configs.items()
+        for sample in _candidates([folder / shard.path for shard in shards], rank, most)
+    ]
+    text = pl.Series("text", [sample.words for _, sample in candidates], dtype=pl.String).to_frame()
+    # Of all at once: what rules cost, they cost once a frame.
+    harmless = text.select(~under_18(pl.col("text")) & (risk(pl.col("text")).list.len() == 0)).to_series()
+    fit: dict[str, list[Sample]] = {}
+    for config, sample in compress(candidates, harmless):
+        fit.setdefault(config, []).append(sample)
+    return {config: next((one for one in some if len(one.words) >= _LEAST), some[0]) for config, some in fit.items()}
 
 
-def _sample(shard: Path, row_id: str, most: int) -> Sample | None:
-    """The row as a chat, of each text `most` characters; None where it may not be shown."""
-    (row,) = pl.scan_parquet(shard, hive_partitioning=False).filter(row_id=row_id).collect().to_dicts()
-    chat = [(speaker, text) for speaker, text in _said(row) if text]
-    words = "\n".join(text for speaker, text in chat if speaker != "system")
-    text = pl.Series("text", [words]).to_frame()
-    if text.select(under_18(pl.col("text")) | (risk(pl.col("text")).list.len() > 0)).item():
-        return None
-    lines = (f"[{who}] {_short(text, _MOST_OF_PROMPT if who == 'system' else most)}" for who, text in chat)
-    return Sample(row_id, "\n\n".join(lines).replace("```", "'''"), len(words))
+def _candidates(shards: list[Path], rank: Mapping[str, int], most: Callable[[str], int]) -> Iterator[Sample]:
+    """Rows by sources that may be shown, first those of nobody, then by lot."""
+    rows = pl.concat(pl.scan_parquet(shard, hive_partitioning=False) for shard in shards)
+    may = ~pl.col(WITHHELD) & pl.col("row_id").str.extract("^([^:]*)").is_in(list(rank))
+    ids = rows.filter(may).select("row_id").collect()["row_id"]
+    drawn = sorted(ids, key=lambda one: (rank[one.partition(":")[0]], unit_interval(0, "card", one)))[:_CANDIDATES]
+    found = {row["row_id"]: row for row in rows.filter(pl.col("row_id").is_in(drawn)).collect().iter_rows(named=True)}
+    for row_id in drawn:
+        chat = [(speaker, text) for speaker, text in _said(found[row_id]) if text]
+        lines = (
+            f"[{speaker}] {_short(text, _MOST_OF_PROMPT if speaker == 'system' else most(row_id))}"
+            for speaker, text in chat
+        )
+        words = "\n".join(text for speaker, text in chat if speaker != "system")
+        yield Sample(row_id, "\n\n".join(lines).replace("```", "'''"), words)
 
 
 def _said(row: Row) -> Iterator[tuple[str, str]]:
