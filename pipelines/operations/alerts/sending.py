@@ -20,16 +20,21 @@ from pipelines.settings import PREFIX
 
 RECEIVERS = PREFIX + "RECEIVERS"
 _DAY = dt.timedelta(days=1)
+_AT_ONCE = 10  # messages of what stands; more are one
 # A run may be written down a little later than it says: so far behind the last look runs are looked at again.
 OVERLAP = dt.timedelta(minutes=10)
 
 
 class Known(BaseModel):
-    """What is known of a cause: since when, when it was told, and how often it came since and was not."""
+    """What is known of a cause: since when (None: it stands no longer), when it was told, how often it came since and
+    was not, and what was said of it.
+    """
 
-    since: dt.datetime
+    since: dt.datetime | None
     sent: dt.datetime | None = None
     more: int = 0
+    title: str = ""
+    details: str = ""
 
 
 class State(BaseModel):
@@ -124,6 +129,7 @@ class Sender:
     def event(self, cause: Cause) -> None:
         """Tells what has happened once; again within the window it is counted. Raises what `send` raises."""
         known = self.state.events.setdefault(cause.key, Known(since=self._now))
+        known.title, known.details = cause.title, cause.details
         if self._within(known, self._window):
             known.more += 1
         else:
@@ -134,19 +140,36 @@ class Sender:
         for key, known in list(self.state.events.items()):
             if not self._within(known, self._window):
                 if known.more:
-                    self._tell(Cause(key, key), known)
+                    again = f"again: {known.details}" if known.details else ""
+                    self._tell(Cause(key, known.title or key, again), known)
                 else:
                     del self.state.events[key]
         self.save()
 
     def stand(self, causes: Iterable[Cause]) -> None:
-        """Tells what stands and has stood for as long as it may, once a day; what stands no longer is forgotten."""
-        causes = list(causes)
-        keys = {cause.key for cause in causes}
-        self.state.standing = {key: known for key, known in self.state.standing.items() if key in keys}
-        for cause in causes:
+        """Tells what stands and has stood for as long as it may, once a day. What stands no longer is told anew when it
+        comes again, but within the window of its message.
+        """
+        by_key = {cause.key: cause for cause in causes}
+        for key, known in list(self.state.standing.items()):
+            if key not in by_key:
+                known.since = None
+                if not self._within(known, self._window):
+                    del self.state.standing[key]
+        due = []
+        for cause in by_key.values():
             known = self.state.standing.setdefault(cause.key, Known(since=self._now))
-            if self._now - known.since >= cause.patience and not self._within(known, _DAY):
+            since = known.since = known.since or self._now
+            told = known.sent is not None and known.sent >= since
+            if self._now - since >= cause.patience and not self._within(known, _DAY if told else self._window):
+                due.append((cause, known))
+        if len(due) > _AT_ONCE:
+            self._send(f"{len(due)} things stand", "\n".join(cause.title for cause, _ in due))
+            self.sent += 1
+            for _, known in due:
+                known.sent = self._now
+        else:
+            for cause, known in due:
                 self._tell(cause, known)
         self.save()
 

@@ -94,6 +94,33 @@ def test_what_stands_is_told_when_it_has_stood_long_enough_once_a_day_and_anew_a
     ]  # fmt: skip
 
 
+def test_what_comes_and_goes_is_told_once_a_window(tmp_path: Path):
+    box, full = Box(), Cause("disk", "the disk is full")
+    for minute in range(0, 90, 5):
+        Sender(tmp_path, NOON + dt.timedelta(minutes=minute), WINDOW, box).stand([full] if minute % 10 == 0 else [])
+    assert len(box.messages) == 3
+
+
+def test_many_things_that_stand_are_one_message(tmp_path: Path):
+    box, damaged = Box(), [Cause(f"damaged {n}", f"table {n} is damaged") for n in range(11)]
+    Sender(tmp_path, NOON, WINDOW, box).stand(damaged)
+    [(title, text)] = box.messages
+    assert (title, text.count("\n")) == ("11 things stand", 10)
+    Sender(tmp_path, NOON + WINDOW, WINDOW, box).stand(damaged)
+    assert len(box.messages) == 1, "once a day"
+
+
+def test_what_came_again_is_told_with_its_words(tmp_path: Path):
+    box = Box()
+    for minutes in (0, 5):
+        sender = Sender(tmp_path, NOON + dt.timedelta(minutes=minutes), WINDOW, box)
+        sender.event(Cause("run refresh", "refresh failed", "at the step clean_posts"))
+        sender.save()
+    Sender(tmp_path, NOON + WINDOW, WINDOW, box).flush()
+    assert box.messages[1][0] == "refresh failed"
+    assert box.messages[1][1].startswith("again: at the step clean_posts\nand 1 times more")
+
+
 def test_the_days_news_come_once_a_day_from_an_hour_on_and_a_clock_that_goes_back_silences_nothing(tmp_path: Path):
     box = Box()
     for hours in (-8, -2, 0, 5, 22, 23, 24):  # Shanghai is at noon
