@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 # The environment is made anew in place when a pin changes.
 STAMP := $(VENV)/.installed
 ENCODER := $(VENV)/.encoder
+DOCS := $(VENV)/.docs
 # verl and torch live apart (docs/training.md).
 TRAIN := .venv-train
 TRAIN_STAMP := $(TRAIN)/.installed
@@ -20,7 +21,7 @@ VERL_PYTHON = $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info
 BENCHMARKS := refresh release store crawl cleaning near_duplicates llm rewards
 PEERS := text-dedup datatrove data-juicer
 
-.PHONY: demo train-env train-env-gpu review review-env label-studio label-studio-env test test-all drill coverage ui lint format bench bench-peers pins clean help
+.PHONY: demo train-env train-env-gpu review review-env label-studio label-studio-env test test-all drill coverage docs notebook ui lint format bench bench-peers pins clean help
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -37,6 +38,17 @@ $(STAMP): requirements/base.txt requirements/dev.txt pyproject.toml
 $(ENCODER): requirements/encoder.txt $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $< -c requirements/dev.txt
 	@touch $@
+
+$(DOCS): requirements/docs.txt $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $< -c requirements/dev.txt
+	@touch $@
+
+docs: $(DOCS)  ## the site of the documentation, in site/, with the notebooks run over the home where it has tables
+	$(BIN)/python -m tools.docs_site
+	$(BIN)/mkdocs build --quiet
+
+notebook: $(DOCS)  ## the notebooks in JupyterLab, over the home
+	$(BIN)/jupyter lab --notebook-dir=notebooks $(ARGS)
 
 demo: $(STAMP)  ## the main job on samples/
 	$(BIN)/gongqing demo
@@ -80,13 +92,13 @@ label-studio: $(STAMP) $(LABEL_STUDIO_STAMP)  ## serve one person's tasks in Lab
 test: $(STAMP)  ## unit and integration: no torch, no browser, no data but our own
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not corpus and not slow" tests/unit tests/integration $(ARGS)
 
-test-all: $(STAMP) $(ENCODER) $(TRAIN_STAMP) $(REVIEW_STAMP) $(LABEL_STUDIO_STAMP)  ## every test: kills and full disks, verl, the browser, real data too
+test-all: $(STAMP) $(ENCODER) $(DOCS) $(TRAIN_STAMP) $(REVIEW_STAMP) $(LABEL_STUDIO_STAMP)  ## every test: kills and full disks, verl, the browser, real data too
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
 drill: $(STAMP)  ## kills, full disks, hostile data, hosts, sites and pages: a table of what survived
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m drill $(ARGS)
 
-coverage: $(STAMP) $(ENCODER) $(TRAIN_STAMP) $(REVIEW_STAMP)  ## the same, with what no test runs; it takes half as long again
+coverage: $(STAMP) $(ENCODER) $(DOCS) $(TRAIN_STAMP) $(REVIEW_STAMP)  ## the same, with what no test runs; it takes half as long again
 	$(MAKE) test-all ARGS="--cov --cov-report=term:skip-covered $(ARGS)"
 
 ui: $(STAMP)  ## Dagster's web UI, at the address that it prints

@@ -31,6 +31,26 @@ from schemas.tables import TABLES
 
 data_sets = dg.DynamicPartitionsDefinition(name="data_set")
 
+_C = dg.AutomationCondition
+# What is made of the others does not wait for a day that nobody crawled, a set not imported, a label not given.
+_FROM_OUTSIDE = dg.AssetSelection.groups(group_of("sources"), group_of("review"))
+# For what costs no money: once what it is made from, or its code, is another, and the checks of that have passed; after
+# a run that failed once more, and then no more until something changes.
+WHEN_NEW = (
+    (
+        _C.any_deps_updated()
+        .replace("newly_updated", _C.data_version_changed())
+        .since(_C.newly_requested() | _C.initial_evaluation())
+        | _C.code_version_changed()
+        | _C.newly_missing()
+        | _C.execution_failed().newly_true()
+    )
+    & ~_C.in_progress()
+    & ~_C.any_deps_in_progress()
+    & ~_C.any_deps_missing().ignore(_FROM_OUTSIDE)
+    & ~_C.any_deps_match(_C.any_checks_match(_C.check_failed(), blocking_only=True))
+).with_label("what it is made from is new")
+
 
 class ImportConfig(dg.Config):
     """Which file is read as the partition, and how."""
@@ -94,7 +114,12 @@ def _import_asset(table: str) -> dg.AssetsDefinition:
 
 
 def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
-    specs = [_spec(table, stage.group, stage.parents, code_of(stage)) for table in stage.tables]
+    specs = [
+        _spec(table, stage.group, stage.parents, code_of(stage)).replace_attributes(
+            automation_condition=None if stage.asks else WHEN_NEW
+        )
+        for table in stage.tables
+    ]
     # Of stages that could run, the earlier of the list does: a budget that ends has bought what others need.
     priority = {"dagster/priority": str(-STAGES.index(stage))}
     if not stage.asks:

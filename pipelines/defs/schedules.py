@@ -14,7 +14,7 @@ from pipelines.defs.crawl import is_elsewhere, op_of
 from pipelines.defs.jobs import FREE, refresh_job
 from pipelines.defs.keys import crawled_sites, key_of
 from pipelines.defs.releases import release_job
-from pipelines.errors import Busy
+from pipelines.errors import GongqingError
 from pipelines.flow.stages import STAGES
 from pipelines.operations.review.inbox import take_all
 from pipelines.settings import home, load
@@ -44,13 +44,21 @@ crawl_jobs = [
 
 
 def _schedule(name: str, job: Any, cron: str, description: str, run: _Request | None = None) -> dg.ScheduleDefinition:
-    """A schedule in Shanghai's time; `run` configures its runs."""
+    """A schedule in Shanghai's time; `run` configures its runs. Where the settings cannot be read, it waits."""
+
+    def tick(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        try:
+            load(home())
+            return run(context) if run else dg.RunRequest()
+        except GongqingError as error:
+            return dg.SkipReason(str(error))
+
     return dg.ScheduleDefinition(
         name=name,
         job=job,
         cron_schedule=cron,
         execution_timezone=SHANGHAI.key,
-        execution_fn=run,
+        execution_fn=tick,
         description=description,
     )
 
@@ -119,7 +127,7 @@ def labels_from_people() -> Iterator[dg.RunRequest | dg.SkipReason]:
     """
     try:
         taken = take_all(home(), time.time())
-    except Busy as error:
+    except GongqingError as error:
         yield dg.SkipReason(str(error))
         return
     if taken.new:
@@ -129,4 +137,12 @@ def labels_from_people() -> Iterator[dg.RunRequest | dg.SkipReason]:
         yield dg.SkipReason(f"no new labels{refused}")
 
 
-sensors = [labels_from_people]
+make_what_is_new = dg.AutomationConditionSensorDefinition(
+    "make_what_is_new",
+    target=dg.AssetSelection.assets(*(table for stage in STAGES if not stage.asks for table in stage.tables)),
+    minimum_interval_seconds=60,
+    default_status=dg.DefaultSensorStatus.STOPPED,
+    description="Tables that cost no money, as soon as what they are made from is another, whoever brought that: a "
+    "crawl, an import, labels, a run that asked models. In place of nightly_refresh.",
+)
+sensors = [labels_from_people, make_what_is_new]

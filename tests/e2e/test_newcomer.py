@@ -68,6 +68,15 @@ def test_every_command_of_the_manual_works(tmp_path):
     assert "same text as sample:p012" in printed
 
 
+def test_every_command_of_the_first_page_works(demo, tmp_path):
+    """First on what the demo made, then on a corpus of one's own."""
+    made, look, own = _blocks((ROOT / "docs" / "index.md").read_text(encoding="utf-8"), "console")
+    assert made.strip() == "$ make demo"
+    for home, block in ((demo[0], look), (tmp_path / "corpus", own)):
+        script = block.replace("$ ", "").replace("~/corpus", str(home))
+        assert _run(home, "bash", "-euxc", script)
+
+
 def test_the_make_targets_of_the_readme_exist_and_the_chinese_one_names_the_same_commands_and_pages():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = [line.removeprefix("make ") for line in _commands(README)]
@@ -76,7 +85,8 @@ def test_the_make_targets_of_the_readme_exist_and_the_chinese_one_names_the_same
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
     chinese = (ROOT / "README.zh-CN.md").read_text(encoding="utf-8")
     assert _commands(chinese) == _commands(README)
-    assert {*re.findall(r"\]\((docs/[^)]+)", chinese)} == {*re.findall(r"\]\((docs/[^)]+)", README)}
+    pages = {page.replace(".zh.md", ".md") for page in re.findall(r"\]\((docs/[^)]+)", chinese)}
+    assert pages == {*re.findall(r"\]\((docs/[^)]+)", README)}
 
 
 def test_the_settings_of_the_manual_are_the_defaults(tmp_path):
