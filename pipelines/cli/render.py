@@ -22,17 +22,17 @@ from rich.text import Text
 
 from pipelines.cli.wrapping import WrappedText
 from pipelines.errors import StoreError
-from pipelines.llm.interface import Estimate
 from pipelines.llm.ledger.records import Budget, OpenAttempt, Spend
 from pipelines.llm.money import amount
-from pipelines.operations.erase.documents import Plan, Receipt
-from pipelines.release.publish.card import PaperTable
-from pipelines.store.release_manifest import Finding, Release
-from pipelines.store.store import Version
 from schemas.labels import OMEGA
 
-if TYPE_CHECKING:
-    from pipelines.flow.preview import Preview  # which imports every stage
+if TYPE_CHECKING:  # a second of each command, for names alone
+    from pipelines.flow.preview import Preview
+    from pipelines.llm.interface import Estimate
+    from pipelines.operations.erase.documents import Plan, Receipt
+    from pipelines.release.publish.card import PaperTable
+    from pipelines.store.release_manifest import Finding, Release
+    from pipelines.store.store import Version
 
 _MOST_REASONS = 3  # of drops, in a line
 _SHOWN = 10  # ids of a finding
@@ -77,7 +77,7 @@ def text(what: Any, style: str = "") -> Text:
     return WrappedText(visible(str(what)), style=style)
 
 
-def version_record(version: Version) -> dict[str, Any]:
+def version_record(version: "Version") -> dict[str, Any]:
     """A version as `tables --json` lists it."""
     return {name: getattr(version, name) for name in ("table", "partition", *_OF_VERSION)}
 
@@ -88,7 +88,7 @@ def damaged_record(table: str, partition: str | None, error: StoreError) -> dict
 
 
 def versions(
-    listed: list[Version],
+    listed: list["Version"],
     damaged: Mapping[tuple[str, str | None], StoreError] | None = None,
     states: Mapping[str, str] | None = None,
     *,
@@ -142,7 +142,7 @@ def minute(when: dt.datetime) -> str:
     return here.strftime("%m-%d %H:%M" if here.year == dt.datetime.now().astimezone().year else "%Y-%m-%d")
 
 
-def made(version: Version, seconds: float | None = None) -> str:
+def made(version: "Version", seconds: float | None = None) -> str:
     """A version that was just made, in a line, with the reasons of most of its drops."""
     most = list(version.manifest.reasons.items())[:_MOST_REASONS]
     why = ", ".join(f"{reason} {count:,}" for reason, count in most)
@@ -189,7 +189,7 @@ def mistakes(made: Iterable[Any], n: int) -> RenderableType:
     return table if table.rows else text("nothing was wrong")
 
 
-def paper_table(table_of_paper: PaperTable) -> Table:
+def paper_table(table_of_paper: "PaperTable") -> Table:
     """A table of a paper with our figures; what cannot be right is marked with *."""
     notes = [*table_of_paper.notes, *["* cannot be right"] * bool(table_of_paper.impossible)]
     table = TextTable(
@@ -207,7 +207,7 @@ def paper_table(table_of_paper: PaperTable) -> Table:
     return table
 
 
-def findings(results: Iterable[Finding], allowed: Collection[str] = ()) -> Table:
+def findings(results: Iterable["Finding"], allowed: Collection[str] = ()) -> Table:
     """What the checks of a release found, and what of it somebody allowed."""
     table = TextTable("check", "", "what", "to do", "ids", show_lines=True)
     for one in results:
@@ -220,7 +220,7 @@ def findings(results: Iterable[Finding], allowed: Collection[str] = ()) -> Table
     return table
 
 
-def release_record(release: Release, current: Release | None) -> dict[str, Any]:
+def release_record(release: "Release", current: "Release | None") -> dict[str, Any]:
     """A release as `releases --json` lists it."""
     return {
         "name": release.name,
@@ -232,7 +232,7 @@ def release_record(release: Release, current: Release | None) -> dict[str, Any]:
     }
 
 
-def releases(known: list[Release], current: Release | None) -> Table:
+def releases(known: list["Release"], current: "Release | None") -> Table:
     """A table of releases."""
     names = ("release", "made", "sets", "rows", "content", "allowed", "current")
     table = TextTable(*names, right={"sets", "rows"}, no_wrap=names)
@@ -276,7 +276,7 @@ def previews(stages: "Sequence[Preview]") -> Group:
     return Group(table, *map(text, lines))
 
 
-def estimates(by_stage: list[tuple[str, Estimate | str]]) -> Table:
+def estimates(by_stage: list[tuple[str, "Estimate | str"]]) -> Table:
     """What the questions of each stage would take, by model; at most, for every reply is counted at its longest."""
     caption = "as the tables stand now; replies counted at their longest, repairs on top"
     known = [taken for _, taken in by_stage if not isinstance(taken, str)]
@@ -442,14 +442,14 @@ def budgets(opened: list[Budget]) -> Table:
     return table
 
 
-def erasure_plan(plan: Plan) -> Group:
+def erasure_plan(plan: "Plan") -> Group:
     """What an erasure would touch."""
     lines = [f"{len(plan.touched):,} versions and shards hold some of it:", *(f"  {name}" for name in plan.touched)]
     lines += [f"{len(plan.forgotten):,} calls of models made it or say it; nothing was erased"]
     return Group(*map(text, lines))
 
 
-def erasure(receipt: Receipt) -> Group:
+def erasure(receipt: "Receipt") -> Group:
     """What an erasure took away, and what is left to do elsewhere."""
     counts = ("rows", "dropped rows", "changed rows")
     table = TextTable("place", *counts, right=counts, caption=f"receipt: erasures/{receipt.erasure}.json")
