@@ -22,6 +22,9 @@ from pipelines.operations.release import release
 from pipelines.settings import ROOT, Settings
 from pipelines.store import Store
 
+# Several tests share a core: threads of torch that wait for each other would take each other's time.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # How long one example takes says nothing on a busy machine. Under CI the examples are the same in every run of the same
 # test, so that a commit passes or does not; a developer searches at random.
 options = {"max_examples": 30, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}

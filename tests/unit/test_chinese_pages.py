@@ -19,7 +19,7 @@ def _shape(path: Path) -> dict[str, list[str]]:
         "headings": re.findall(r"^#+ ", prose, flags=re.MULTILINE),
         "rows": [str(row.count("|")) for row in re.findall(r"^\|.*\|$", prose, flags=re.MULTILINE)],
         "links": sorted(link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", prose)),
-        "code": sorted(set(re.findall(r"`([^`\n]+)`", prose))),
+        "code": sorted(set(re.findall(r"`([^`]+)`", re.sub(r"\s+", " ", prose)))),
     }
 
 
