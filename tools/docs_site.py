@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.core.home import Home
+from pipelines.errors import NoVersion
 from pipelines.settings import ROOT, home
 
 # Links from a page to a file that is none of the pages.
@@ -19,17 +20,25 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def write_notebooks(folder: Path, *, run: bool) -> None:
-    """Writes each notebook as a page, and its pictures; `run` over the home first."""
+    """Writes each notebook as a page, and its pictures; `run` over the home first. One whose tables the home lacks is
+    shown without output.
+    """
     import nbformat
     from nbconvert import MarkdownExporter
-    from nbconvert.preprocessors import ExecutePreprocessor
+    from nbconvert.preprocessors import CellExecutionError, ExecutePreprocessor
 
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         if run:
             where = {"metadata": {"path": str(ROOT)}}
-            ExecutePreprocessor(timeout=600, kernel_name="python3").preprocess(notebook, where)
+            try:
+                ExecutePreprocessor(timeout=600, kernel_name="python3").preprocess(notebook, where)
+            except CellExecutionError as error:
+                if error.ename != NoVersion.__name__:
+                    raise
+                print(f"{path.name} is shown without output: {error.evalue}")  # noqa: T201
+                notebook = nbformat.read(path, as_version=4)
         resources = {"output_files_dir": ".", "unique_key": path.stem}
         page, made = MarkdownExporter().from_notebook_node(notebook, resources=resources)
         (folder / f"{path.stem}.md").write_text(page, encoding="utf-8")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.settings import ROOT
+from pipelines.store import Store
 from tools.docs_site import write_notebooks
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -22,8 +23,9 @@ def test_it_is_committed_without_output(path: Path):
     assert [cell for cell in cells if cell.get("outputs") or cell.get("execution_count") is not None] == []
 
 
-def test_the_site_is_built_strictly_with_every_notebook_run(in_home: Path, tmp_path: Path):
+def test_the_site_is_built_strictly_with_every_notebook_run(labelled_store: Store, tmp_path: Path, monkeypatch):
     """Every page stands in the menu, no link leads nowhere, and nothing is fetched from elsewhere."""
+    monkeypatch.setenv("GONGQING_HOME", str(labelled_store.storage.root.parent))
     for name in ("docs", "tools"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("notebooks"))
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
