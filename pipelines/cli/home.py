@@ -19,6 +19,9 @@ def erase_(
     ] = None,
     author: Annotated[list[str] | None, typer.Option(help="All that was written under a pseudonym (u_…).")] = None,
     file: Annotated[list[Path] | None, typer.Option(help="All that was imported from a file.")] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="All that was erased before, and came back with a backup.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Look for everything; erase nothing.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Finish what was begun and killed.")] = False,
     as_json: AsJson = False,
@@ -28,7 +31,7 @@ def erase_(
     from pipelines.operations.erase import erasing
     from pipelines.operations.erase.survey import Request
 
-    request = Request(tuple(rows or ()), tuple(author or ()), tuple(file or ()))
+    request = Request(tuple(rows or ()), tuple(author or ()), tuple(file or ()), again)
     if resume and request != Request():
         raise RequestError("--resume finishes what was begun", hint="ask for new rows in a command of their own")
     if dry_run:
@@ -91,6 +94,9 @@ def alerts(
 def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 3000,
     host: Annotated[str, typer.Option(help="The address to listen on, as it stands in the browser.")] = "127.0.0.1",
+    behind: Annotated[
+        str | None, typer.Option(help="The address of a reverse proxy in front: https://data.example.")
+    ] = None,
 ) -> None:
     """Dagster's web UI and daemon on this home, until interrupted.
 
@@ -98,4 +104,4 @@ def ui(
     """
     from pipelines.cli.ui.server import serve
 
-    serve(home(), host, port, terminal.line)
+    serve(home(), host, port, terminal.line, behind=behind)

@@ -1,6 +1,10 @@
-"""How the inner loops are compiled: by numba, once, into files beside the source, free of the interpreter's lock."""
+"""How the inner loops are compiled: by numba, once, into files beside the source, free of the interpreter's lock.
+
+Where the source may not be written to, as in a container, the files stand in the home; without one nothing is kept.
+"""
 
 import hashlib
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -41,12 +45,23 @@ def part(function: F) -> F:
 
 def _compiled(function: F, **options: bool) -> F:
     config, compiler = cast(Any, numba.config), cast(Any, numba.njit)
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(Path(before or HERE / "__pycache__") / f"kernels-{_source_digest()}")
+    before, folder = config.CACHE_DIR, _folder()
+    config.CACHE_DIR = str(folder / f"kernels-{_source_digest()}") if folder else before
     try:
-        return cast(F, compiler(cache=True, nogil=True, error_model="numpy", **options)(function))
+        return cast(F, compiler(cache=folder is not None, nogil=True, error_model="numpy", **options)(function))
     finally:
         config.CACHE_DIR = before
+
+
+@cache
+def _folder() -> Path | None:
+    """Where compiled kernels are kept: as numba is told, beside the source, or in the home."""
+    named, home = cast(Any, numba.config).CACHE_DIR, os.environ.get("GONGQING_HOME")
+    if named:
+        return Path(named)
+    if os.access(HERE, os.W_OK):
+        return HERE / "__pycache__"
+    return Path(home, ".kernels") if home else None
 
 
 @cache

@@ -5,14 +5,18 @@ committed; so dagster.yaml names these classes, which ask the home.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import dagster as dg
+import sqlalchemy
 import yaml
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
 from dagster._core.storage.root import LocalArtifactStorage
+from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClassData
 
@@ -22,6 +26,7 @@ from pipelines.errors import SettingsError
 from pipelines.settings import ROOT, home
 
 _STATE = ("storage", "local_artifact_storage", "compute_logs")
+_OPEN = 4  # databases of events that stay open: the index of all, and a run's own each
 
 
 def _at(part: str, folder: Path | None = None) -> str:
@@ -29,26 +34,84 @@ def _at(part: str, folder: Path | None = None) -> str:
 
 
 class _OfHome:
-    """A part of Dagster's state that is configured by nothing: its place follows from the home."""
+    """A part of Dagster's state. Its place follows from the home where the configuration names none."""
 
     part: ClassVar[str]
 
     @classmethod
     def config_type(cls) -> dict[str, Any]:
         """Called by Dagster."""
-        return {}
+        return {"base_dir": dg.Field(str, is_required=False)}
 
     @classmethod
-    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:  # noqa: ARG003
+    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:
         """Called by Dagster: in its daemon and web server as well, which load no code of ours but this."""
         keep_private()
-        return cls(base_dir=_at(cls.part), inst_data=inst_data)  # type: ignore[call-arg]  # the storages take both
+        place = config_value.get("base_dir") or _at(cls.part)
+        return cls(base_dir=place, inst_data=inst_data)  # type: ignore[call-arg]  # the storages take both
+
+
+class _Events(SqliteEventLogStorage):
+    """Dagster's events, over connections that stay open.
+
+    Dagster's own opens one for every step of writing an event and closes it again, and waits for the disk each time:
+    half of the time of a small refresh. Here the disk is waited for when SQLite writes its log back: where the power
+    fails, the last events may be gone, and nothing is damaged.
+    """
+
+    def __init__(self, base_dir: str) -> None:
+        self._engines: dict[str, sqlalchemy.Engine] = {}
+        super().__init__(base_dir)
+
+    @contextmanager
+    def _connect(self, shard: str) -> Iterator[sqlalchemy.Connection]:
+        with self._db_lock:
+            engine = self._engine(shard)
+            if shard not in self._initialized_dbs:
+                self._initdb(engine)
+                self._initialized_dbs.add(shard)
+            with engine.begin() as connection:
+                yield connection
+
+    def _engine(self, shard: str) -> sqlalchemy.Engine:
+        """The one used last stays longest."""
+        engine = self._engines.pop(shard, None)
+        if engine is None:
+            waits = {"timeout": SQLITE_BUSY_TIMEOUT_SECONDS}
+            engine = sqlalchemy.create_engine(self.conn_string_for_shard(shard), connect_args=waits)
+            sqlalchemy.event.listen(engine, "connect", _wait_for_no_disk)
+        self._engines[shard] = engine
+        while len(self._engines) > _OPEN:
+            self._engines.pop(next(iter(self._engines))).dispose()
+        return engine
+
+    def wipe(self) -> None:
+        """Called by Dagster: removes every event."""
+        self._close()
+        super().wipe()
+
+    def dispose(self) -> None:
+        """Called by Dagster at the end."""
+        self._close()
+        super().dispose()
+
+    def _close(self) -> None:
+        while self._engines:
+            self._engines.popitem()[1].dispose()
+
+
+def _wait_for_no_disk(connection: Any, _: object) -> None:
+    connection.execute("PRAGMA synchronous = NORMAL")
 
 
 class HomeStorage(_OfHome, DagsterSqliteStorage):
     """Runs, events and schedules, in SQLite."""
 
     part = "storage"
+
+    def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
+        super().__init__(base_dir, inst_data=inst_data)
+        self._event_log_storage = _Events(str(Path(base_dir, "history", "runs")))
 
 
 class HomeArtifacts(_OfHome, LocalArtifactStorage):
@@ -92,14 +155,14 @@ def _strays(place: Any, folder: Path) -> bool:
     if not isinstance(place, dict) or not place:
         return True
     inner = next((value for value in place.values() if isinstance(value, dict)), {})
-    state = Path(str(inner.get("base_dir", ""))).parent
+    state = Path(str(inner.get("config", inner).get("base_dir", ""))).parent
     return state.name == ".dagster" and state != Home(folder).dagster
 
 
 def _configuration(folder: Path) -> dict[str, Any]:
     """The committed dagster.yaml, with the places of this home in it."""
     config: dict[str, Any] = yaml.safe_load((ROOT / "dagster.yaml").read_text(encoding="utf-8"))
-    config["storage"] = {"sqlite": {"base_dir": _at("storage", folder)}}
+    config["storage"]["custom"]["config"] = {"base_dir": _at("storage", folder)}
     for part, module, name, place in (
         ("local_artifact_storage", "dagster._core.storage.root", "LocalArtifactStorage", "artifacts"),
         ("compute_logs", "dagster._core.storage.local_compute_log_manager", "LocalComputeLogManager", "compute"),

@@ -29,8 +29,9 @@ def test_another_home_gets_a_dagster_yaml_with_absolute_paths(tmp_path):
     ensure_configured(tmp_path)
     config = yaml.safe_load((tmp_path / "dagster.yaml").read_text(encoding="utf-8"))
     committed = yaml.safe_load((ROOT / "dagster.yaml").read_text(encoding="utf-8"))
-    places = {"storage": "sqlite", "local_artifact_storage": "config", "compute_logs": "config"}
-    folders = {config[place][part]["base_dir"] for place, part in places.items()}
+    places = {"storage": config["storage"]["custom"]}
+    places |= {name: config[name] for name in ("local_artifact_storage", "compute_logs")}
+    folders = {place["config"]["base_dir"] for place in places.values()}
     assert len({folder for folder in folders if folder.startswith(str(tmp_path / ".dagster"))}) == 3
     assert config.keys() == committed.keys()
     assert [key for key in config.keys() - places.keys() if config[key] != committed[key]] == []

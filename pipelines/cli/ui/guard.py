@@ -32,15 +32,16 @@ _READS = frozenset({"GET", "HEAD"})
 class Guard:
     """An ASGI app around another one.
 
-    The server goes by `names`, as they stand in an address (`127.0.0.1`, `localhost`, `[::1]`), and a port. The token
-    in the address becomes the cookie. The paths `post_only` answer to POST and WebSockets alone.
+    The server goes by `origins`, as a browser writes them (`http://127.0.0.1:3000`, `https://data.example`); `port`
+    gives the cookie its name. The token in the address becomes the cookie. The paths `post_only` answer to POST and
+    WebSockets alone.
     """
 
-    def __init__(self, app: App, *, names: Iterable[str], port: int, token: str, post_only: Iterable[str] = ()) -> None:
+    def __init__(
+        self, app: App, *, origins: Iterable[str], port: int, token: str, post_only: Iterable[str] = ()
+    ) -> None:
         self._app = app
-        self._hosts = {f"{name}:{port}".lower() for name in names}
-        if port == 80:  # browsers leave it out
-            self._hosts |= {host.removesuffix(":80") for host in self._hosts}
+        self._origins = {origin.partition("://")[2]: origin for origin in map(str.lower, origins)}  # by `Host`
         self._cookie = f"gongqing-{port}"
         self._token = token.encode()
         self._post_only = {_plain(path) for path in post_only}
@@ -55,20 +56,20 @@ class Guard:
         headers = _headers(scope)
         status, reason = self._refusal(scope, headers)
         if status == 0 and scope["type"] == "http" and self._brings_token(scope):
-            await self._open(send)
+            await self._open(send, self._origins[headers["host"][0].lower()])
         elif status == 0:
             status, reason = self._refusal_without_cookie(headers)
             if status == 0:
-                await self._app(scope, receive, _with_headers(send, headers["host"][0]))
+                await self._app(scope, receive, _with_headers(send, self._origins[headers["host"][0].lower()]))
         if status:
             await _refuse(scope, send, status, reason)
 
     def _refusal(self, scope: Scope, headers: dict[str, list[str]]) -> tuple[int, str]:
         """Why a request is refused, no matter who makes it; (0, "") where it is not."""
         hosts, origins, sites = (headers.get(name, []) for name in ("host", "origin", "sec-fetch-site"))
-        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+        if len(hosts) != 1 or hosts[0].lower() not in self._origins:
             return 403, "this server goes by another name"
-        ours = origins == [f"http://{hosts[0]}"]
+        ours = [origin.lower() for origin in origins] == [self._origins[hosts[0].lower()]]
         if origins and not ours:
             return 403, "this came from a page of somebody else's"
         reads = scope["type"] == "http" and scope["method"] in _READS
@@ -96,8 +97,10 @@ class Guard:
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token)
 
-    async def _open(self, send: Send) -> None:
+    async def _open(self, send: Send, origin: str) -> None:
         cookie = f"{self._cookie}={self._token.decode()}; Path=/; HttpOnly; SameSite=Strict"
+        if origin.startswith("https:"):
+            cookie += "; Secure"
         headers = [(b"location", b"/"), (b"set-cookie", cookie.encode()), *_PLAIN]
         await send({"type": "http.response.start", "status": 303, "headers": headers})
         await send({"type": "http.response.body", "body": b""})
@@ -125,12 +128,13 @@ async def _refuse(scope: Scope, send: Send, status: int, reason: str) -> None:
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
 
 
-def _with_headers(send: Send, host: str) -> Send:
+def _with_headers(send: Send, origin: str) -> Send:
     """Answers of the app, with the headers that keep its pages apart from others': no frame, no referrer elsewhere, and
     nothing sent or fetched but here. A policy of the app's own holds beside this one.
     """
+    socket = origin.replace("http", "ws", 1)
     policy = (
-        f"frame-ancestors 'none'; form-action 'self'; img-src 'self' data: blob:; connect-src 'self' ws://{host}"
+        f"frame-ancestors 'none'; form-action 'self'; img-src 'self' data: blob:; connect-src 'self' {socket}"
     ).encode()
     added = {
         b"x-frame-options": b"DENY",

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pipelines.cli.ui.group import Group, together
 from pipelines.cli.ui.guard import TOKEN, Guard
@@ -31,15 +32,17 @@ _POLL_RATE = 2000  # milliseconds between two looks of the page at its assets, a
 _PATIENCE = 3  # seconds that open connections have to end
 
 
-def serve(home: Path, host: str, port: int, show: Callable[[str], None]) -> None:
+def serve(home: Path, host: str, port: int, show: Callable[[str], None], *, behind: str | None = None) -> None:
     """Serves the web UI of a home until it is interrupted: by SIGINT, SIGTERM or SIGHUP; never without a token.
 
-    `host` is the one address to listen on, as it stands in the browser. `show` shows the address to open, with its
-    token, once it can be opened; and before, what is to be feared.
+    `host` is the one address to listen on, as it stands in the browser; `behind` the address of a reverse proxy in
+    front, `https://NAME`, which passes `Host` and `Origin` on. `show` shows the address to open, with its token, once
+    it can be opened; and before, what is to be feared.
 
-    Raises RequestError for an address that cannot be listened on, Busy where it is served already, GongqingError where
-    one of the processes beside it ends before its time.
+    Raises RequestError for an address that cannot be listened on, or is none; Busy where it is served already;
+    GongqingError where one of the processes beside it ends before its time.
     """
+    proxy = None if behind is None else _origin(behind)
     try:
         with (
             _signals_handled(signal.default_int_handler),
@@ -52,12 +55,14 @@ def serve(home: Path, host: str, port: int, show: Callable[[str], None]) -> None
                     " with it every text of this home and its budget, for nothing is encrypted. Better: listen on"
                     f" 127.0.0.1, and from the other machine ssh -L {port}:127.0.0.1:{port}"
                 )
-            _serve(home, host, port, listening, show)
+            _serve(home, host, port, listening, show, proxy)
     except KeyboardInterrupt:
         return
 
 
-def _serve(home: Path, host: str, port: int, listening: socket.socket, show: Callable[[str], None]) -> None:
+def _serve(
+    home: Path, host: str, port: int, listening: socket.socket, show: Callable[[str], None], proxy: str | None
+) -> None:
     from dagster._core.workspace.context import WorkspaceProcessContext
     from dagster._core.workspace.load_target import WorkspaceFileTarget
     from dagster._grpc.client import DagsterGrpcClient
@@ -89,14 +94,17 @@ def _serve(home: Path, host: str, port: int, listening: socket.socket, show: Cal
         daemon = [sys.executable, "-m", "dagster._daemon", "run", "--workspace", file, "--log-level", "info"]
         group.start("the daemon", daemon)  # what runs schedules, and what waits for its turn
         with WorkspaceProcessContext(standing, WorkspaceFileTarget([file]), version=__version__) as workspace:
+            own = f"http://{_in_address(host)}:{port}"
+            others = (f"http://{name}:{port}" for name in LOOPBACK) if _is_loopback(listening) else ()
             app = Guard(
                 create_app_from_workspace_process_context(workspace, live_data_poll_rate=_POLL_RATE),
-                names={_in_address(host), *(LOOPBACK if _is_loopback(listening) else ())},
+                # A browser leaves 80 out.
+                origins=[origin.removesuffix(":80") for origin in (own, *others, *([proxy] if proxy else ()))],
                 port=port,
                 token=token,
                 post_only=[GRAPHQL],
             )
-            address = f"http://{_in_address(host)}:{port}/?{TOKEN}={token}"
+            address = f"{proxy or own}/?{TOKEN}={token}"
             if ended := asyncio.run(_until_over(app, listening, group, lambda: show(address))):
                 raise GongqingError(
                     f"the web UI has ended, for {ended}", hint="see above why, then run the same command again"
@@ -191,6 +199,17 @@ def _alone(home: Path, host: str, port: int) -> Iterator[None]:
 
 def _is_loopback(listening: socket.socket) -> bool:
     return ipaddress.ip_address(listening.getsockname()[0]).is_loopback
+
+
+def _origin(address: str) -> str:
+    """Of a reverse proxy, as a browser writes it. Raises RequestError where it is none, or nothing is encrypted."""
+    parts = urlsplit(address)
+    if parts.scheme != "https" or not parts.hostname or parts.path.strip("/") or parts.query or "@" in parts.netloc:
+        raise RequestError(
+            f"{address} is no address of a reverse proxy",
+            hint="its scheme and name alone: --behind https://data.example",
+        )
+    return f"https://{parts.netloc}".lower().removesuffix(":443")
 
 
 def _in_address(host: str) -> str:

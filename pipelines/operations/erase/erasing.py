@@ -27,6 +27,7 @@ from pipelines.operations.erase.files import (
 )
 from pipelines.operations.erase.places import erase_from_releases, versions
 from pipelines.operations.erase.rows import DROPPED, RowFilter
+from pipelines.operations.erase.server import scrub_server
 from pipelines.operations.erase.survey import Request, survey
 from pipelines.operations.erase.traces import Scrub, TextTraces
 from pipelines.review import label_studio
@@ -108,7 +109,7 @@ def _finish(home: Path, plan: Plan, traces: TextTraces) -> Receipt:
         rows=[suppression.code(name) for name in plan.kept_out],
         lost=[*lost, *(of_release for of_release, _ in releases)],
         calls=len(plan.forgotten),
-        events=scrub_folder(Home(home).dagster, scrub),
+        events=scrub_folder(Home(home).dagster, scrub) + scrub_server(home, scrub),
         runs=erase_from_runs(home, row_filter, scrub),
         reviews=reviews,
         learnt=learnt(home, {of_release.place.rpartition("/")[2] for of_release, _ in releases}),

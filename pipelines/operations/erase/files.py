@@ -16,7 +16,6 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -28,7 +27,7 @@ from pipelines.core.home import Home
 from pipelines.errors import Busy, StorageFull
 from pipelines.operations.erase.places import erase_from_file, run_data
 from pipelines.operations.erase.rows import ErasedIds, RowFilter
-from pipelines.operations.erase.traces import Scrub, scrub_file, unescape
+from pipelines.operations.erase.traces import Scrub, scrub_cell, scrub_file, unescape
 from pipelines.train.runs import CACHE, DATA, LOCK, PAGE, ROLLOUTS, SCORED, learnt_releases, list_runs
 from schemas.tables import TABLES
 
@@ -96,25 +95,11 @@ def _scrub_table(database: sqlite3.Connection, table: str, scrub: Scrub) -> int:
         (column, clean, rowid)
         for rowid, *cells in rows
         for column, cell in zip(columns, cells, strict=True)
-        if (clean := _clean(cell, scrub)) != cell
+        if (clean := scrub_cell(cell, scrub)) != cell
     ]
     for column, clean, rowid in changes:
         database.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE rowid = ?', (clean, rowid))  # noqa: S608
     return len(changes)
-
-
-def _clean(cell: Any, scrub: Scrub) -> Any:
-    """A cell without traces; the same where it has none. Dagster compresses some of its documents."""
-    if isinstance(cell, str):
-        return scrub(cell)
-    if not isinstance(cell, bytes):
-        return cell
-    try:
-        text = zlib.decompress(cell).decode()
-    except (zlib.error, UnicodeDecodeError):
-        return cell
-    clean = scrub(text)
-    return cell if clean == text else zlib.compress(clean.encode())
 
 
 _NOTES = ("items.jsonl", "seen.jsonl", "seen-before.jsonl")

@@ -39,19 +39,25 @@ _PSEUDONYM = re.compile(r"u_[0-9a-f]{16}")
 
 @dataclass(frozen=True)
 class Request:
-    """Rows by id, all rows of authors by pseudonym, all rows that came from files."""
+    """Rows by id, all rows of authors by pseudonym, all rows that came from files; `again`: all that was erased before
+    and is there again, from a backup.
+    """
 
     rows: tuple[str, ...] = ()
     authors: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
+    again: bool = False
 
 
-def _targets(request: Request, home: Path, store: Store) -> tuple[ErasedIds, dict[str, set[str]]]:
+def _targets(
+    request: Request, home: Path, store: Store, suppression: SuppressionList
+) -> tuple[ErasedIds, dict[str, set[str]]]:
     """The posts, answers and dialogues that a request names, and the keys of records that were never kept. Raises
     RequestError for an empty request, and for a row, an author or a file that is nowhere known.
     """
-    if not (request.rows or request.authors or request.files):
+    if request == Request():
         raise RequestError("nothing is named that should be erased", hint="name rows, --author or --file")
+    erased_before = suppression if request.again else ()
     wanted = set(request.rows)
     ids, records = _of_files(request.files, store)
     known, authors, whole = set(), set(), set()
@@ -62,6 +68,7 @@ def _targets(request: Request, home: Path, store: Store) -> tuple[ErasedIds, dic
             by_author = written.filter(pl.col("author").is_in(list(request.authors)))
             ids |= set(by_author["id"])
             authors |= set(by_author["author"])
+            ids |= {id_ for id_, author, _ in written.rows() if id_ in erased_before or author in erased_before}
             whole |= set(written.filter(pl.col("is_whole") & pl.col("id").str.contains("[#/~]"))["id"])
         elif place.table.endswith(DROPPED):
             known |= set(place.rows.select("row_id").filter(pl.col("row_id").is_in(list(wanted))).collect()["row_id"])
@@ -79,6 +86,8 @@ def _targets(request: Request, home: Path, store: Store) -> tuple[ErasedIds, dic
             where=home,
             hint="take it from the column `author`: u_ and 16 hex digits",
         )  # fmt: skip
+    if request.again and not known | ids:
+        raise RequestError("nothing of what was erased is there again", where=home)
     erased = ErasedIds(known | ids)
     erased.namesakes |= {name for name in whole - erased.ids if name in erased}
     return erased, records
@@ -137,7 +146,7 @@ def survey(home: Path, store: Store, request: Request, suppression: SuppressionL
     releases = Releases(home)
     for name in releases.names():
         releases.read(name)  # what is damaged now would pass for erased later
-    erased, records = _targets(request, home, store)
+    erased, records = _targets(request, home, store, suppression)
     named = frozenset(erased.ids)
     _add_derived(home, store, erased)
     row_filter = RowFilter(erased, suppression.mask, records)

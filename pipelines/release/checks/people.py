@@ -168,5 +168,5 @@ def erased(released: Released) -> Iterator[Finding]:
     rows = released.rows.filter(listed | pl.col("origin").is_in(origins))
     if rows.height:
         what = f"{rows.height:,} rows come from what was erased, or is to be taken down"
-        hint = "erase it from the versions that hold it (gongqing erase ROW_ID), then gongqing refresh"
+        hint = "erase it from the versions that hold it (gongqing erase --again, or ROW_ID), then gongqing refresh"
         yield finding("erased", what, hint, rows["row_id"])

@@ -84,7 +84,7 @@ def test_failures_and_checks_are_told_once_a_window_without_a_word_of_anybody(
     assert len(titles(receiver)) == 2, "nothing is told twice"
     look(home, instance, now + dt.timedelta(minutes=31))
     assert titles(receiver)[2:] == ["refresh failed at broken"]
-    assert any(text.startswith("and 1 times more since") for _, text in receiver.messages)
+    assert any("\nand 1 times more since" in text for _, text in receiver.messages)
     assert POST not in json.dumps(receiver.messages, ensure_ascii=False)
 
 

@@ -134,6 +134,17 @@ GONE = {"s:a", "s:a/2", "s:x", "s:x/seeker", "s:b", "s:b/1", "s:b/other", "s:y",
 GONE |= {"seeker", "P", "dialogue", "g0", "t0", "t2", "ra", "tested", 1}
 
 
+@pytest.mark.drill("privacy")
+def test_what_comes_back_with_a_backup_goes_again_without_being_named(made, erased, tmp_path):
+    restored = Path(shutil.copytree(made, tmp_path / "restored"))
+    shutil.rmtree(restored / "erasures", ignore_errors=True)
+    shutil.copytree(erased / "erasures", restored / "erasures")
+    erase(restored, Request(again=True))
+    assert traces(restored, runs([*OF_ERASED, QUOTED]) - runs([HIS, TO_HIM, *OTHER_TALK])) == {}
+    with pytest.raises(RequestError, match="nothing of what was erased is there again"):
+        erase(restored, Request(again=True))
+
+
 def test_rows_made_from_it_go_and_their_neighbours_stay(erased):
     store = Store(erased / "data")
     assert store.read("imported_posts").collect()["post_id"].to_list() == ["s:b"]

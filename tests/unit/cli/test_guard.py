@@ -13,6 +13,7 @@ TOKEN = "what_nobody_guesses-0123456789012345678901"
 HOST = f"127.0.0.1:{PORT}"
 ORIGIN = f"http://{HOST}"
 COOKIE = f"gongqing-{PORT}={TOKEN}"
+PROXY = "data.example"
 
 
 class App:
@@ -43,7 +44,8 @@ def guarded(app: App, scope: dict[str, Any], port: int = PORT) -> list[Any]:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    guard = Guard(app, names=("127.0.0.1", "localhost", "[::1]"), port=port, token=TOKEN, post_only=("/graphql",))
+    own = (f"http://{name}:{port}".removesuffix(":80") for name in ("127.0.0.1", "localhost", "[::1]"))
+    guard = Guard(app, origins=(*own, f"https://{PROXY}"), port=port, token=TOKEN, post_only=("/graphql",))
     asyncio.run(guard(scope, lambda: None, send))
     return sent
 
@@ -95,6 +97,17 @@ def test_the_address_that_was_printed_leaves_the_cookie_and_loses_its_token(app)
     assert headers(sent)["cache-control"] == "no-store"
     assert headers(sent)["referrer-policy"] == "no-referrer"
     assert not app.paths
+
+
+def test_behind_a_proxy_it_goes_by_the_name_of_that_one_and_all_is_encrypted(app):
+    opened = asked(app, target=f"/?token={TOKEN}", cookie=None, host=PROXY, sec_fetch_site="none")
+    assert headers(opened)["set-cookie"] == f"{COOKIE}; Path=/; HttpOnly; SameSite=Strict; Secure"
+    sent = asked(app, "POST", "/graphql", host=PROXY, origin=f"https://{PROXY}", sec_fetch_site="same-origin")
+    assert status(sent) == 200
+    assert f"connect-src 'self' wss://{PROXY}" in headers(sent)["content-security-policy"]
+    app.paths.clear()
+    for origin in (f"http://{PROXY}", ORIGIN, f"https://{PROXY}:444"):
+        assert refused(app, asked(app, "POST", "/graphql", host=PROXY, origin=origin)) == 403
 
 
 def test_on_port_80_a_browser_names_no_port_and_a_cookie_is_found_among_others(app):

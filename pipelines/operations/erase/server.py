@@ -1,0 +1,103 @@
+"""Dagster's state where `dagster.yaml` of the home keeps it in Postgres (docs/operating.md)."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pipelines.core.home import Home
+from pipelines.errors import RequestError
+from pipelines.operations.erase.traces import Scrub, scrub_cell
+
+DRIVER = "postgresql+psycopg2"
+_LOCAL = {"sqlite", "custom"}  # files of the home (pipelines/defs/instance.py)
+
+
+def scrub_server(home: Path, scrub: Scrub) -> int:
+    """Removes traces from every cell of Dagster's tables in Postgres; how many cells had some, 0 where none is used.
+
+    The tables are then written anew, so that their files have none either. What the server has archived of its log, and
+    its backups, are out of reach.
+
+    Raises RequestError where the database cannot be reached, or is none that can be cleaned.
+    """
+    storage = _storage(home)
+    if not storage.keys() - _LOCAL:
+        return 0
+    where = Home(home).dagster_yaml
+    if storage.keys() != {"postgres"}:
+        raise RequestError(
+            f"Dagster's state is kept in {', '.join(storage)}: an erasure does not reach it there",
+            where=where,
+            hint="keep it in postgres, or in the home, then: gongqing erase --resume",
+        )
+    try:
+        import sqlalchemy
+
+        engine = sqlalchemy.create_engine(_address(storage["postgres"]), connect_args={"connect_timeout": 10})
+        try:
+            with engine.begin() as connection:
+                tables = sqlalchemy.MetaData()
+                tables.reflect(connection)
+                count = sum(_scrub_table(connection, table, scrub) for table in tables.sorted_tables)
+            with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                connection.exec_driver_sql("VACUUM FULL")
+            return count
+        finally:
+            engine.dispose()
+    except (ImportError, KeyError, sqlalchemy.exc.SQLAlchemyError) as error:
+        raise RequestError(
+            f"the database of Dagster's state: {_words(error)}",
+            where=where,
+            hint="see docs/operating.md, then: gongqing erase --resume",
+        ) from error
+
+
+def _storage(home: Path) -> dict[str, Any]:
+    path = Home(home).dagster_yaml
+    if not path.exists():
+        return {}
+    return (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("storage") or {}
+
+
+def _address(postgres: dict[str, Any]) -> Any:
+    """As dagster-postgres takes it: one address, or its parts; each as it is, or `{env: NAME}`."""
+    import sqlalchemy
+
+    if "postgres_url" in postgres:
+        return sqlalchemy.make_url(_value(postgres["postgres_url"]))
+    parts = {name: _value(value) for name, value in postgres["postgres_db"].items()}
+    return sqlalchemy.URL.create(
+        DRIVER,
+        username=parts["username"],
+        password=parts.get("password"),
+        host=parts["hostname"],
+        port=int(parts.get("port", 5432)),
+        database=parts["db_name"],
+        query=parts.get("params", {}),
+    )
+
+
+def _value(value: Any) -> Any:
+    return os.environ[value["env"]] if isinstance(value, dict) and "env" in value else value
+
+
+def _words(error: Exception) -> str:
+    """What is said of it: no address, which has the password."""
+    if isinstance(error, KeyError):
+        return f"there is no {error.args[0]} in the environment"
+    return str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+
+
+def _scrub_table(connection: Any, table: Any, scrub: Scrub) -> int:
+    """Dagster's tables have keys, and an update by it; one without has no texts."""
+    keys = list(table.primary_key.columns)
+    count = 0
+    for row in connection.execute(table.select()).mappings().all() if keys else ():
+        cells = {name: bytes(cell) if isinstance(cell, memoryview) else cell for name, cell in row.items()}
+        changed = {name: clean for name, cell in cells.items() if (clean := scrub_cell(cell, scrub)) != cell}
+        if changed:
+            connection.execute(table.update().where(*(key == row[key.name] for key in keys)).values(changed))
+            count += len(changed)
+    return count
