@@ -1,5 +1,6 @@
 """Commands that look at tables: tables, show, diff, why, stats."""
 
+import datetime as dt
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -76,6 +77,10 @@ def promote(
 @tables_app.command(epilog="Example: gongqing tables prune --dry-run")
 def prune(
     keep: Annotated[int, typer.Option(min=1, help="The newest versions to keep of each table or partition.")] = 3,
+    runs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Also Dagster's runs of so many days ago, but for the latest of each table."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list them.")] = False,
 ) -> None:
     """Remove old versions that nothing needs: no release pins them, and no current table was made from them."""
@@ -90,6 +95,18 @@ def prune(
     for version, _ in listed:
         terminal.line(f"{version.name}@{version.version}  {version.rows:,} rows")
     terminal.line(f"{len(listed):,} versions {what}")
+    if runs is not None:
+        _prune_runs(dt.timedelta(days=runs), dry_run=dry_run)
+
+
+def _prune_runs(age: dt.timedelta, *, dry_run: bool) -> None:
+    from pipelines.defs.instance import instance
+    from pipelines.defs.retention import delete_runs, old_runs
+
+    with instance(home()) as standing:
+        old = old_runs(standing, dt.datetime.now(dt.UTC) - age)
+        gone = old if dry_run else list(delete_runs(standing, old))
+    terminal.line(f"{len(gone):,} runs of Dagster {'would go' if dry_run else 'removed'}")
 
 
 @app.command(rich_help_panel=LOOK, epilog="Example: gongqing show clean_posts --dropped -n 3")

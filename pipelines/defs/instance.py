@@ -85,6 +85,16 @@ class _Events(SqliteEventLogStorage):
             self._engines.pop(next(iter(self._engines))).dispose()
         return engine
 
+    def delete_events(self, run_id: str) -> None:
+        """Called by Dagster: removes the events of a run. Its own database goes with them."""
+        super().delete_events(run_id)
+        with self._db_lock:
+            if engine := self._engines.pop(run_id, None):
+                engine.dispose()
+            self._initialized_dbs.discard(run_id)
+            for path in Path(self.path_for_shard(run_id)).parent.glob(f"{run_id}.db*"):
+                path.unlink()
+
     def wipe(self) -> None:
         """Called by Dagster: removes every event."""
         self._close()

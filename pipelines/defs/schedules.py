@@ -14,6 +14,7 @@ from pipelines.defs.crawl import is_elsewhere, op_of
 from pipelines.defs.jobs import FREE, refresh_job
 from pipelines.defs.keys import crawled_sites, key_of
 from pipelines.defs.releases import release_job
+from pipelines.defs.retention import retention_job
 from pipelines.errors import GongqingError
 from pipelines.flow.stages import STAGES
 from pipelines.operations.review.inbox import take_all
@@ -113,11 +114,17 @@ release_monthly = _schedule(
     _named_by_month,
 )
 nightly_refresh = _schedule("nightly_refresh", refresh_job, "30 3 * * *", "A quiet hour, Shanghai time.")
-schedules = [nightly_refresh, daily_refresh, annotate_weekly, release_monthly]
+retention_weekly = _schedule(
+    "retention_weekly",
+    retention_job,
+    "30 6 * * 1",
+    "Dagster's runs of 90 days ago go, but for the latest of each asset.",
+)
+schedules = [nightly_refresh, daily_refresh, annotate_weekly, release_monthly, retention_weekly]
 for _site, _job in zip(_SITES, crawl_jobs, strict=True):
     _about = f"{_site.title}, a quiet hour, Shanghai time."
     schedules.append(_schedule(f"daily_{_site.name}", _job, "10 2 * * *", _about, _of_yesterday(_site)))
-jobs = [daily_job, annotate_job, *crawl_jobs]
+jobs = [daily_job, annotate_job, retention_job, *crawl_jobs]
 
 
 @dg.sensor(job=refresh_job, minimum_interval_seconds=300)
