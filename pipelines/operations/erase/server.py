@@ -10,12 +10,14 @@ from pipelines.core.home import Home
 from pipelines.errors import RequestError
 from pipelines.operations.erase.traces import Scrub, scrub_cell
 
-DRIVER = "postgresql+psycopg2"
+_DRIVER = "postgresql+psycopg2"
 _LOCAL = {"sqlite", "custom"}  # files of the home (pipelines/defs/instance.py)
+_AT_ONCE = 200  # rows in memory: an event may have pictures
 
 
 def scrub_server(home: Path, scrub: Scrub) -> int:
-    """Removes traces from every cell of Dagster's tables in Postgres; how many cells had some, 0 where none is used.
+    """Removes traces from every cell of the database that Dagster has in Postgres; how many had some, 0 where none is
+    used.
 
     The tables are then written anew, so that their files have none either. What the server has archived of its log, and
     its backups, are out of reach.
@@ -32,9 +34,9 @@ def scrub_server(home: Path, scrub: Scrub) -> int:
             where=where,
             hint="keep it in postgres, or in the home, then: gongqing erase --resume",
         )
-    try:
-        import sqlalchemy
+    import sqlalchemy
 
+    try:
         engine = sqlalchemy.create_engine(_address(storage["postgres"]), connect_args={"connect_timeout": 10})
         try:
             with engine.begin() as connection:
@@ -69,7 +71,7 @@ def _address(postgres: dict[str, Any]) -> Any:
         return sqlalchemy.make_url(_value(postgres["postgres_url"]))
     parts = {name: _value(value) for name, value in postgres["postgres_db"].items()}
     return sqlalchemy.URL.create(
-        DRIVER,
+        _DRIVER,
         username=parts["username"],
         password=parts.get("password"),
         host=parts["hostname"],
@@ -94,7 +96,8 @@ def _scrub_table(connection: Any, table: Any, scrub: Scrub) -> int:
     """Dagster's tables have keys, and an update by it; one without has no texts."""
     keys = list(table.primary_key.columns)
     count = 0
-    for row in connection.execute(table.select()).mappings().all() if keys else ():
+    rows = connection.execute(table.select().execution_options(yield_per=_AT_ONCE)).mappings() if keys else ()
+    for row in rows:
         cells = {name: bytes(cell) if isinstance(cell, memoryview) else cell for name, cell in row.items()}
         changed = {name: clean for name, cell in cells.items() if (clean := scrub_cell(cell, scrub)) != cell}
         if changed:
