@@ -39,11 +39,17 @@ class Home:
         """A real crawl of the window, merged; `site`: by another file than the replica's own."""
         assert self.replica is not None
         job = self.prepare(first, last, base_url=self.replica.url, delays=False)
-        command = [str(site) if site and word == "replica" else word for word in job.command]
-        code, _, log = fork([*command, "--now", now], job.environment)
+        code, log = self.fork(job, now, site)
         assert code == 0, log
         self.collect(job)
         return job
+
+    @staticmethod
+    def fork(job: Job, now: str, site: Path | None = None) -> tuple[int, str]:
+        """The exit code of the job's crawl, and its log."""
+        command = [str(site) if site and word == "replica" else word for word in job.command]
+        code, _, log = fork([*command, "--now", now], job.environment)
+        return code, log
 
     def crawl(self, first: dt.date, last: dt.date, now: str = NOW) -> dict[str, Any]:
         return self.run(first, last, now).stats

@@ -209,7 +209,7 @@ def home_with(source: Path, target: Path, tables: Iterable[str]) -> Path:
         shutil.copytree(source / "data" / table, target / "data" / table)
     for version in versions(target):
         if not version.current:
-            shutil.rmtree(target / "data" / version.name / version.version)
+            Store(target / "data").discard(version)
     if (source / "author.key").exists():
         shutil.copy(source / "author.key", target)
     return target

@@ -1,0 +1,152 @@
+"""A month of nights on one home: in the end its tables are those of one refresh of all that came, and nothing is lost.
+
+A real crawl of the replica each night, then a refresh. Posts and late answers come in; a site is blocked, a disk is
+full, a refresh is killed, a clock is set back, somebody's words are erased, Dagster's database and a table are lost.
+"""
+
+import datetime as dt
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crawl_home import Home
+from killing import current, done, home_with, killed, prints, require_sound
+from troubled_replica import Replica, Troubles
+
+from crawlers.dates import SHANGHAI, day_of
+from pipelines.errors import CrawlFailed, DamagedVersion, StorageFull
+from pipelines.flow.refresh import refresh
+from pipelines.operations.alerts.causes import standing_causes
+from pipelines.operations.erase.erasing import erase
+from pipelines.operations.erase.survey import Request
+from pipelines.settings import Settings
+from pipelines.store import Store
+
+pytestmark = [pytest.mark.slow, pytest.mark.drill("kill"), pytest.mark.timeout(1200)]
+
+NIGHTS, FIRST = 30, dt.datetime(2025, 5, 20, 2, 40, tzinfo=SHANGHAI)
+DAY = dt.timedelta(days=1)
+ROOM = "size=20g"  # in memory, but for what is used: less is told
+
+
+class Month:
+    """The home, the replica, and the nights that are not as others."""
+
+    def __init__(self, disk: Any, replica: Replica) -> None:
+        self.home, self.replica, self.now = Home(disk.folder, replica), replica, FIRST
+        self.disk, self.folder, self.erased = disk, disk.folder, ""
+        self.faults: dict[int, Callable[[], None]] = {
+            4: self.site_is_blocked,
+            9: self.disk_is_full,
+            13: self.refresh_is_killed,
+            17: self.clock_is_set_back,
+            20: self.words_are_erased,
+            24: self.dagsters_database_is_lost,
+            27: self.table_is_damaged,
+        }
+
+    def crawl(self) -> None:
+        """Yesterday and the two days before it."""
+        yesterday = self.now.date() - DAY
+        self.home.crawl(yesterday - 2 * DAY, yesterday, now=self.now.isoformat())
+
+    def refresh(self) -> None:
+        refresh(self.folder, Settings())
+
+    def night(self, number: int) -> None:
+        self.now = dt.datetime.fromisoformat(self.replica.tick(days=1, posts=8, answers=6)["now"]).astimezone(SHANGHAI)
+        self.faults.get(number, self.ordinary)()
+
+    def ordinary(self) -> None:
+        self.crawl()
+        self.refresh()
+
+    def causes(self) -> list[str]:
+        return [cause.key for cause in standing_causes(self.folder, Settings(), self.now)]
+
+    def site_is_blocked(self) -> None:
+        """The next night's window reaches back to the days that were missed."""
+        self.replica.server.trouble = Troubles(wall="challenge")
+        yesterday = self.now.date() - DAY
+        job = self.home.prepare(yesterday - 2 * DAY, yesterday, base_url=self.replica.url, delays=False)
+        self.home.fork(job, self.now.isoformat())
+        with pytest.raises(CrawlFailed):
+            self.home.collect(job)
+        assert any(key.startswith("crawl replica") for key in self.causes()), "somebody is told"
+        self.replica.server.trouble = Troubles()
+        self.refresh()
+
+    def disk_is_full(self) -> None:
+        self.crawl()
+        before = current(self.folder)
+        assert "disk" not in self.causes()
+        self.disk.leave(20_000)
+        with pytest.raises(StorageFull):
+            self.refresh()
+        assert current(self.folder) == before
+        assert "disk" in self.causes()
+        self.disk.remount(ROOM)
+        self.refresh()
+
+    def refresh_is_killed(self) -> None:
+        self.crawl()
+        killed(self.folder, "refresh", when=prints("clean_posts"))
+        self.refresh()
+
+    def clock_is_set_back(self) -> None:
+        self.now -= dt.timedelta(hours=1)
+        self.ordinary()
+
+    def words_are_erased(self) -> None:
+        self.erased = self.home.rows().sort("posted_at")["post_id"][-3]
+        erase(self.folder, Request(rows=(self.erased,)))
+        self.ordinary()
+
+    def dagsters_database_is_lost(self) -> None:
+        shutil.rmtree(self.folder / ".dagster")
+        self.crawl()
+        done(self.folder, "refresh")
+
+    def table_is_damaged(self) -> None:
+        """What can be made again is made again."""
+        self.crawl()
+        self.refresh()
+        store = Store(self.folder / "data")
+        folder = self.folder / "data" / "unique_posts" / store.version("unique_posts").version
+        [file, *_] = sorted((folder / "rows").rglob("*.parquet"))
+        whole = file.read_bytes()
+        file.chmod(0o600)
+        file.write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(DamagedVersion):
+            store.verify(store.version("unique_posts"))
+        assert any("unique_posts" in key for key in self.causes())
+        refresh(self.folder, Settings(), ["unique_posts"])  # as the error says
+        store.verify(store.version("unique_posts"))
+
+
+def test_a_month_of_good_and_bad_nights_ends_where_one_refresh_of_all_that_came_does(disk: Any, tmp_path: Path):
+    with Replica(posts=160, now=f"{FIRST:%Y-%m-%d %H:%M}", days=9) as replica:
+        disk.remount(ROOM)
+        month = Month(disk, replica)
+        month.home.crawl(FIRST.date() - 8 * DAY, FIRST.date() - DAY, now=FIRST.isoformat())
+        month.refresh()
+        for number in range(1, NIGHTS + 1):
+            month.night(number)
+        rows = month.home.rows()
+        there = {
+            f"replica:{post['ids']['xinli001']}"
+            for post in replica.posts()
+            if FIRST.date() - 8 * DAY <= day_of(dt.datetime.fromisoformat(post["posted_at"])) < month.now.date()
+        }
+    assert len(there) > 200
+    assert rows["post_id"].is_unique().all(), "none is doubled"
+    assert set(rows["post_id"]) == there - {month.erased}, "none is lost but what was erased"
+    require_sound(month.folder)
+    assert month.causes() == [], "nothing stands"
+    assert not any(one.ran for one in refresh(month.folder, Settings()))
+
+    once = home_with(month.folder, tmp_path / "once", ["raw_posts", "splits"])
+    refresh(once, Settings())
+    assert current(once) == current(month.folder)
