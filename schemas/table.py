@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar
 
 import dataframely as dy
@@ -52,6 +53,7 @@ class Table(dy.Schema):
         return pl.Schema({name: column.dtype for name, column in cls.columns().items()})
 
     @classmethod
+    @cache
     def arrow_schema(cls) -> pa.Schema:
         """The explicit Arrow schema: plain `string` and `list`, descriptions as field metadata.
 

@@ -124,7 +124,7 @@ schedules = [nightly_refresh, daily_refresh, annotate_weekly, release_monthly, r
 for _site, _job in zip(_SITES, crawl_jobs, strict=True):
     _about = f"{_site.title}, a quiet hour, Shanghai time."
     schedules.append(_schedule(f"daily_{_site.name}", _job, "10 2 * * *", _about, _of_yesterday(_site)))
-jobs = [daily_job, annotate_job, retention_job, *crawl_jobs]
+jobs: list[Any] = [daily_job, annotate_job, retention_job, *crawl_jobs]
 
 
 @dg.sensor(job=refresh_job, minimum_interval_seconds=300)

@@ -14,7 +14,7 @@ the way, the pointer leads to a whole version: the one before or the new one.
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -567,7 +567,9 @@ def _is_todays(manifest: Manifest) -> bool:
     return manifest.schema_version == schema.version and written == today
 
 
+@cache
 def _columns(schema: type[Table]) -> list[Column]:
+    """Nobody changes the list."""
     texts, fields = schema.describe(), schema.arrow_schema()
     return [Column(name=one.name, type=str(one.type), description=texts[one.name]) for one in fields]
 

@@ -6,6 +6,7 @@ full, a refresh is killed, a clock is set back, somebody's words are erased, Dag
 
 import datetime as dt
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.drill("kill"), pytest.mark.timeout(1
 
 NIGHTS, FIRST = 30, dt.datetime(2025, 5, 20, 2, 40, tzinfo=SHANGHAI)
 DAY = dt.timedelta(days=1)
+PROGRAM = (sys.executable, "-c", "from pipelines.cli import main; main()")  # no model answers
 ROOM = "size=20g"  # in memory, but for what is used: less is told
 
 
@@ -58,6 +60,7 @@ class Month:
     def night(self, number: int) -> None:
         self.now = dt.datetime.fromisoformat(self.replica.tick(days=1, posts=8, answers=6)["now"]).astimezone(SHANGHAI)
         self.faults.get(number, self.ordinary)()
+        assert self.causes() == [], number
 
     def ordinary(self) -> None:
         self.crawl()
@@ -76,7 +79,6 @@ class Month:
             self.home.collect(job)
         assert any(key.startswith("crawl replica") for key in self.causes()), "somebody is told"
         self.replica.server.trouble = Troubles()
-        self.refresh()
 
     def disk_is_full(self) -> None:
         self.crawl()
@@ -92,7 +94,7 @@ class Month:
 
     def refresh_is_killed(self) -> None:
         self.crawl()
-        killed(self.folder, "refresh", when=prints("clean_posts"))
+        killed(self.folder, "refresh", when=prints("clean_posts"), program=PROGRAM)
         self.refresh()
 
     def clock_is_set_back(self) -> None:
@@ -107,7 +109,7 @@ class Month:
     def dagsters_database_is_lost(self) -> None:
         shutil.rmtree(self.folder / ".dagster")
         self.crawl()
-        done(self.folder, "refresh")
+        done(self.folder, "refresh", program=PROGRAM)
 
     def table_is_damaged(self) -> None:
         """What can be made again is made again."""
