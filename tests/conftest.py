@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from labels_made import LABELLED, made_labels
 from published_rows import Made, mixed_home
 from real_sets import REAL_SETS
 
+from pipelines.core.files import held
 from pipelines.core.stage import Stage
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
@@ -72,17 +73,34 @@ def _make(store: Store, stages: Iterable[Stage], settings: Settings) -> None:
         Runner(store, settings, clients).run(stage)
 
 
+def _made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """What `make` puts into a folder: the first worker that wants it waits for that, the others copy it."""
+    root = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+    made, making = root / f"{name}-made", root / f"{name}-part"
+    with held(root / f"{name}-lock"):
+        if not made.exists():
+            shutil.rmtree(making, ignore_errors=True)
+            making.mkdir()
+            make(making)
+            making.rename(made)
+    return Path(shutil.copytree(made, factory.mktemp(name), dirs_exist_ok=True))
+
+
 @pytest.fixture(scope="session")
 def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the samples imported and every table made, a fake model answering. Read only."""
-    home = tmp_path_factory.mktemp("sample-home")
-    (home / "author.key").write_text("5" * 64)  # groups, and so splits, follow from the pseudonyms of authors
-    store = Store(home / "data")
-    for kind in ("posts", "dialogues"):
-        path = ROOT / "samples" / f"{kind}.jsonl"
-        import_file(store, home, "mapped", path, data_set="sample", mapping=path.with_suffix(".toml"))
-    _make(store, STAGES, Settings())
-    return home
+
+    def make(home: Path) -> None:
+        (home / "author.key").write_text("5" * 64)  # groups, and so splits, follow from the pseudonyms of authors
+        store = Store(home / "data")
+        for kind in ("posts", "dialogues"):
+            path = ROOT / "samples" / f"{kind}.jsonl"
+            import_file(store, home, "mapped", path, data_set="sample", mapping=path.with_suffix(".toml"))
+        _make(store, STAGES, Settings())
+
+    return _made_once(tmp_path_factory, "sample-home", make)
 
 
 @pytest.fixture(scope="session")
@@ -90,23 +108,27 @@ def labelled_store(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) 
     """The sample home with labels that people will give, all three variants, and chains to answers that nobody wrote:
     so every training set has rows. Read only.
     """
-    home = tmp_path_factory.mktemp("labelled-home")
-    shutil.copytree(sample_home / "data", home / "data")
-    store = Store(home / "data")
-    candidates, turns = (store.read(name).collect() for name in ("cer_candidates", "sampled_turns"))
-    store.write("cer_labels", made_labels(candidates, turns))
-    named = {"rewrite", "prompts", "training", "coe_chains"}
-    _make(store, (stage for stage in STAGES if named & {stage.group, stage.name}), LABELLED)
-    return store
+
+    def make(home: Path) -> None:
+        shutil.copytree(sample_home / "data", home / "data")
+        store = Store(home / "data")
+        candidates, turns = (store.read(name).collect() for name in ("cer_candidates", "sampled_turns"))
+        store.write("cer_labels", made_labels(candidates, turns))
+        named = {"rewrite", "prompts", "training", "coe_chains"}
+        _make(store, (stage for stage in STAGES if named & {stage.group, stage.name}), LABELLED)
+
+    return Store(_made_once(tmp_path_factory, "labelled-home", make) / "data")
 
 
 @pytest.fixture(scope="session")
 def released_home(labelled_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The labelled store with a release of it, `v1`. Read only."""
-    home = tmp_path_factory.mktemp("released") / "home"
-    shutil.copytree(labelled_store.storage.root, home / "data")
-    release(home, "v1", allow=["not_from_a_model"], settings=LABELLED)
-    return home
+
+    def make(home: Path) -> None:
+        shutil.copytree(labelled_store.storage.root, home / "data")
+        release(home, "v1", allow=["not_from_a_model"], settings=LABELLED)
+
+    return _made_once(tmp_path_factory, "released-home", make)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
