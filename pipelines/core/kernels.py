@@ -55,7 +55,7 @@ def _compiled(function: F, **options: bool) -> F:
 
 @cache
 def _folder() -> Path | None:
-    """Where compiled kernels are kept: as numba is told, beside the source, or in the home."""
+    """Where compiled kernels are kept: in numba's own setting, beside the source, or in the home."""
     named, home = cast(Any, numba.config).CACHE_DIR, os.environ.get("GONGQING_HOME")
     if named:
         return Path(named)

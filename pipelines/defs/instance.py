@@ -79,7 +79,7 @@ class _Events(SqliteEventLogStorage):
         if engine is None:
             waits = {"timeout": SQLITE_BUSY_TIMEOUT_SECONDS}
             engine = sqlalchemy.create_engine(self.conn_string_for_shard(shard), connect_args=waits)
-            sqlalchemy.event.listen(engine, "connect", _wait_for_no_disk)
+            sqlalchemy.event.listen(engine, "connect", _sync_at_checkpoints)
         self._engines[shard] = engine
         while len(self._engines) > _OPEN:
             self._engines.pop(next(iter(self._engines))).dispose()
@@ -110,7 +110,7 @@ class _Events(SqliteEventLogStorage):
             self._engines.popitem()[1].dispose()
 
 
-def _wait_for_no_disk(connection: Any, _: object) -> None:
+def _sync_at_checkpoints(connection: Any, _: object) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
 
 

@@ -161,7 +161,7 @@ class Store:
             partition=address.partition,
             version=address.version,
             schema_version=schema.version,
-            columns=_columns(schema),
+            columns=list(_columns(schema)),
             **_counts(staged.files, staged.read_dropped()),
             runs=runs,
         )
@@ -568,10 +568,10 @@ def _is_todays(manifest: Manifest) -> bool:
 
 
 @cache
-def _columns(schema: type[Table]) -> list[Column]:
-    """Nobody changes the list."""
+def _columns(schema: type[Table]) -> tuple[Column, ...]:
+    """The columns of a table as a manifest has them."""
     texts, fields = schema.describe(), schema.arrow_schema()
-    return [Column(name=one.name, type=str(one.type), description=texts[one.name]) for one in fields]
+    return tuple(Column(name=one.name, type=str(one.type), description=texts[one.name]) for one in fields)
 
 
 def _counts(files: list[Chunk], dropped: pl.DataFrame) -> dict[str, Any]:

@@ -94,12 +94,11 @@ def _serve(
         daemon = [sys.executable, "-m", "dagster._daemon", "run", "--workspace", file, "--log-level", "info"]
         group.start("the daemon", daemon)  # what runs schedules, and what waits for its turn
         with WorkspaceProcessContext(standing, WorkspaceFileTarget([file]), version=__version__) as workspace:
-            own = f"http://{_in_address(host)}:{port}"
-            others = (f"http://{name}:{port}" for name in LOOPBACK) if _is_loopback(listening) else ()
+            names = [_in_address(host), *(LOOPBACK if _is_loopback(listening) else ())]
+            own, *others = (f"http://{name}:{port}".removesuffix(":80") for name in names)  # as a browser leaves it out
             app = Guard(
                 create_app_from_workspace_process_context(workspace, live_data_poll_rate=_POLL_RATE),
-                # A browser leaves 80 out.
-                origins=[origin.removesuffix(":80") for origin in (own, *others, *([proxy] if proxy else ()))],
+                origins=[own, *others, *([proxy] if proxy else ())],
                 port=port,
                 token=token,
                 post_only=[GRAPHQL],

@@ -10,7 +10,6 @@ from pipelines.core.home import Home
 from pipelines.errors import RequestError
 from pipelines.operations.erase.traces import Scrub, scrub_cell
 
-_DRIVER = "postgresql+psycopg2"
 _LOCAL = {"sqlite", "custom"}  # files of the home (pipelines/defs/instance.py)
 _AT_ONCE = 200  # rows in memory: an event may have pictures
 
@@ -19,7 +18,7 @@ def scrub_server(home: Path, scrub: Scrub) -> int:
     """Removes traces from every cell of the database that Dagster has in Postgres; how many had some, 0 where none is
     used.
 
-    The tables are then written anew, so that their files have none either. What the server has archived of its log, and
+    The tables are then rewritten, so that their files have none either. What the server has archived of its log, and
     its backups, are out of reach.
 
     Raises RequestError where the database cannot be reached, or is none that can be cleaned.
@@ -28,16 +27,18 @@ def scrub_server(home: Path, scrub: Scrub) -> int:
     if not storage.keys() - _LOCAL:
         return 0
     where = Home(home).dagster_yaml
-    if storage.keys() != {"postgres"}:
+    address = storage.get("postgres", {}).get("postgres_url")
+    if address is None:
         raise RequestError(
             f"Dagster's state is kept in {', '.join(storage)}: an erasure does not reach it there",
             where=where,
-            hint="keep it in postgres, or in the home, then: gongqing erase --resume",
+            hint="keep it in the home, or in postgres by its postgres_url, then: gongqing erase --resume",
         )
     import sqlalchemy
 
     try:
-        engine = sqlalchemy.create_engine(_address(storage["postgres"]), connect_args={"connect_timeout": 10})
+        url = os.environ[address["env"]] if isinstance(address, dict) else address
+        engine = sqlalchemy.create_engine(url, connect_args={"connect_timeout": 10})
         try:
             with engine.begin() as connection:
                 tables = sqlalchemy.MetaData()
@@ -63,30 +64,8 @@ def _storage(home: Path) -> dict[str, Any]:
     return (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("storage") or {}
 
 
-def _address(postgres: dict[str, Any]) -> Any:
-    """As dagster-postgres takes it: one address, or its parts; each as it is, or `{env: NAME}`."""
-    import sqlalchemy
-
-    if "postgres_url" in postgres:
-        return sqlalchemy.make_url(_value(postgres["postgres_url"]))
-    parts = {name: _value(value) for name, value in postgres["postgres_db"].items()}
-    return sqlalchemy.URL.create(
-        _DRIVER,
-        username=parts["username"],
-        password=parts.get("password"),
-        host=parts["hostname"],
-        port=int(parts.get("port", 5432)),
-        database=parts["db_name"],
-        query=parts.get("params", {}),
-    )
-
-
-def _value(value: Any) -> Any:
-    return os.environ[value["env"]] if isinstance(value, dict) and "env" in value else value
-
-
 def _words(error: Exception) -> str:
-    """What is said of it: no address, which has the password."""
+    """The message: no address, which has the password."""
     if isinstance(error, KeyError):
         return f"there is no {error.args[0]} in the environment"
     return str(getattr(error, "orig", None) or error).strip().splitlines()[0]
