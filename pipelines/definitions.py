@@ -7,18 +7,18 @@ import dagster as dg
 
 from pipelines.core.modes import keep_private
 from pipelines.defs import alerts, assets, crawl, evaluations, jobs, releases, schedules, training, trends
+from pipelines.defs.presentation import owners, with_links
 from pipelines.defs.resources import clients_resource, home_resource
 
 
 def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definitions:
     """All definitions, with some resources replaced."""
     pipes = dg.PipesSubprocessClient()
+    tables: list[dg.AssetsDefinition | dg.AssetSpec] = [*assets.imports, *crawl.crawls, *assets.stages, *assets.labels]
+    others = [*releases.assets, *training.trainings, *evaluations.assets]
+    named = owners()
     return dg.Definitions(
-        assets=[
-            *(*assets.imports, *crawl.crawls, *assets.stages, *releases.assets, *training.trainings),
-            *evaluations.assets,
-            *assets.labels,
-        ],
+        assets=[*dg.map_asset_specs(lambda spec: with_links(spec, named), [*tables, *others])],
         asset_checks=[*assets.checks, *trends.checks],
         jobs=[*jobs.jobs, *schedules.jobs, *releases.jobs, *training.training_jobs, *evaluations.jobs],
         schedules=schedules.schedules,

@@ -304,12 +304,17 @@ class Rewards(_Section):
     judge_attempts: int = Field(3, ge=1)  # how often a call of its that failed is made: ours
 
 
+# As Dagster has it.
+Owner = Annotated[str, Field(pattern=r"^(team:\w+|[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7})$")]
+
+
 class Settings(BaseSettings):
     """All settings of a home."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", extra="ignore", frozen=True)
 
     seed: int = 0
+    owners: tuple[Owner, ...] = ()  # whom the web UI names at every table; none: nobody
     filters: Filters = Filters()
     cleaning: Cleaning = Cleaning()
     crawl: Crawl = Crawl()

@@ -1,10 +1,12 @@
 """How assets are presented in the web UI: groups in the order of the flow, papers by name, pages that explain."""
 
 import re
+from collections.abc import Sequence
 
 import dagster as dg
 
-from pipelines.settings import ROOT
+from pipelines.errors import GongqingError
+from pipelines.settings import ROOT, home, load
 
 # In the order of the flow, which the web UI would sort by name; each with its page.
 _PAGES = {
@@ -34,6 +36,21 @@ def group_of(name: str) -> str:
 def page_of(name: str) -> dict[str, dg.MetadataValue]:
     """The metadata that leads to the page of a step."""
     return {"docs": dg.MetadataValue.path(str(ROOT / "docs" / _PAGES[name]))}
+
+
+def owners() -> tuple[str, ...]:
+    """Whom the settings of the home name; nobody where they cannot be read, which the ticks say."""
+    try:
+        return load(home()).owners
+    except GongqingError:
+        return ()
+
+
+def with_links(spec: dg.AssetSpec, owners: Sequence[str]) -> dg.AssetSpec:
+    """An asset with its owners, and a link to the report, which shows what became of its rows."""
+    report = dg.AssetKey("report")
+    links = {} if spec.key == report else {"report": dg.MetadataValue.asset(report)}
+    return spec.merge_attributes(owners=list(owners), metadata=links)
 
 
 def spelt_out(description: str) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import shutil
+import tomllib
 from pathlib import Path
 
 import dagster as dg
@@ -28,9 +29,22 @@ from pipelines.operations.report.samples import marked
 from pipelines.settings import ROOT
 from pipelines.store import Store
 from schemas.dropped import Lost, dropped
+from schemas.labels import SPLITS
 from schemas.posts import CleanPosts, RawPosts
 
-SECTIONS = ("release", "funnel", "cleaned", "dropped", "merged", "days", "personal", "papers", "people", "walked")
+SECTIONS = (
+    "release",
+    "funnel",
+    "sets",
+    "cleaned",
+    "dropped",
+    "merged",
+    "days",
+    "personal",
+    "papers",
+    "people",
+    "walked",
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +59,41 @@ def test_every_section_has_its_title_its_command_and_something_to_show(page: str
     assert re.findall(r'<h2 id="(\w+)">', page)[-1] == "limits"
     assert page.count("<code>gongqing ") >= len(re.findall(r"<h2", page)) - 1
     assert len(page.encode()) < 2_000_000
+
+
+def test_in_chinese_every_title_and_head_is_chinese(released_home: Path):
+    words = tomllib.loads((ROOT / "pipelines" / "operations" / "report" / "words.toml").read_text(encoding="utf-8"))
+    tables = [table for one in sections(released_home) for table in one.tables]
+    tables += [one.steps for section in sections(released_home) for one in section.samples if one.steps]
+    assert tables
+    heads = {head for table in tables for head in table.columns} - {"", "%", "C", "posts: %"}
+    assert not heads - words["zh"]["heads"].keys()
+    assert not {table.title for table in tables} - {"", *words["zh"]["titles"]}
+    known = {key for part in ("heads", "titles", "names", "labels") for key in words["zh"][part]}
+    assert words["en"].keys() == words["zh"].keys() and known
+
+
+def test_a_damaged_table_costs_its_own_section_alone(released_home: Path, tmp_path: Path):
+    home = tmp_path / "home"
+    shutil.copytree(released_home, home, symlinks=True)
+    version = Store(home / "data").version("unique_posts")
+    file = home / "data" / "unique_posts" / version.version / "rows" / "part-00000.parquet"
+    file.write_bytes(file.read_bytes()[:-9])
+    damaged = {one.key: one.problem for one in sections(home) if one.problem}
+    assert {"days", "merged", "papers"} <= damaged.keys()
+    assert {"release", "cleaned", "models", "people"}.isdisjoint(damaged)
+    assert all("unique_posts" in problem for problem in damaged.values())
+    assert "unique_posts" in write_report(home, lang="zh").read_text(encoding="utf-8")
+
+
+def test_the_sets_are_counted_by_split(released_home: Path):
+    [sets] = [one for one in sections(released_home) if one.key == "sets"]
+    rows = Store(released_home / "data").read("grpo_cer").collect()
+    counted = [row for row in sets.tables[0].rows if row[0] == "grpo_cer"]
+    assert [sum(row[3 + place] for row in counted) for place in range(3)] == [
+        rows.filter(split=split).height for split in SPLITS
+    ]
+    assert {row[1] for row in counted} == set(rows["variant"])
 
 
 def test_the_funnel_adds_up_for_each_source(released_home: Path):

@@ -17,6 +17,7 @@ from pipelines.llm.questions import NOT_ASKED_YET
 from pipelines.operations.paper_tables import paper_tables
 from pipelines.operations.report.section import Section, Table
 from pipelines.release.changes import changes, sections_of
+from pipelines.release.checks.released import CONFIGS
 from pipelines.store.reconciliation import count
 from pipelines.store.release_manifest import Release
 from pipelines.store.store import Store
@@ -89,6 +90,19 @@ def _key_of(rows: pl.DataFrame) -> str:
     """The column by which a row says where it is from."""
     keys = ("post_id", "dialogue_id", "source_dialogue_id", "made_from", "row_id", "item_id", "persona_id")
     return next(name for name in keys if name in rows.columns)
+
+
+def sets(store: Store) -> Section:
+    """Rows of each set that something trains on, by rewriting, by who wrote or judged them, and by split."""
+    lines: list[tuple[Any, ...]] = []
+    for config in filter(store.current, CONFIGS):
+        rows = store.read(config)
+        named = "providers" in TABLES[config].columns()  # a prompt's texts are of their sources
+        made_by = pl.col("providers").list.sort().list.join(", ") if named else pl.lit(None, pl.String)
+        counts = (pl.col("split").eq(split).sum().alias(split) for split in SPLITS)
+        counted = rows.group_by("variant", made_by=made_by).agg(*counts).sort("variant", "made_by")
+        lines += [(config, *row) for row in counted.collect().iter_rows()]
+    return Section("sets", "gongqing report", [Table("", ("set", "rewriting", "written by models", *SPLITS), lines)])
 
 
 def days(store: Store) -> Section:

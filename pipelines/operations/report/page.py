@@ -1,16 +1,18 @@
 """Writes the report of a home as one HTML file, in English or Chinese."""
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pipelines.core.files import write_whole
 from pipelines.core.home import Home
 from pipelines.core.page import render_page
-from pipelines.errors import RequestError, UnknownName
+from pipelines.errors import LedgerError, RequestError, StoreError, UnknownName
 from pipelines.operations.report import figures, samples
 from pipelines.operations.report.section import Section
+from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
 from pipelines.train.processes import no_erasure
@@ -50,25 +52,36 @@ def write_report(home: Path, *, release: str | None = None, lang: str = "en", fi
 def sections(home: Path, release: str | None = None) -> Iterator[Section]:
     """All sections, some with nothing to show; of a release, by default the current one, where there is one.
 
-    Of a release are its own section, what changed, and the papers' tables; all else is of the home as it is. Raises
-    UnknownName for another release, and what the store raises.
+    Of a release are its own section, what changed, and the papers' tables; all else is of the home as it is. A section
+    that cannot be made says why, and the others stand. Raises UnknownName for another release.
     """
     store, releases = Store(Home(home).data), Releases(home)
     made = releases.current() if release is None else releases.read(release)
-    if made is not None:
-        yield figures.of_release(made)
-    yield figures.funnel(store)
-    yield samples.cleaned(store)
-    yield samples.dropped(store)
-    yield samples.merged(store)
-    yield figures.days(store)
-    yield figures.personal(store)
-    yield figures.papers(store, made if release is not None else None)
-    yield figures.models(home)
-    yield figures.people(store)
-    if made is not None and (before := _before(releases, made.name)) is not None:
-        yield figures.since(home, before, made.name)
-    yield samples.walked(store)
+    makers: dict[str, Callable[[], Section]] = {
+        "release": lambda: figures.of_release(made) if made else Section("release", ""),
+        "funnel": partial(figures.funnel, store),
+        "sets": partial(figures.sets, store),
+        "cleaned": partial(samples.cleaned, store),
+        "dropped": partial(samples.dropped, store),
+        "merged": partial(samples.merged, store),
+        "days": partial(figures.days, store),
+        "personal": partial(figures.personal, store),
+        "papers": partial(figures.papers, store, made if release is not None else None),
+        "models": partial(figures.models, home),
+        "people": partial(figures.people, store),
+        "changes": lambda: _since(home, releases, made),
+        "walked": partial(samples.walked, store),
+    }
+    for key, make in makers.items():
+        try:
+            yield make()
+        except (StoreError, LedgerError) as error:
+            yield Section(key, "gongqing doctor", problem=str(error))
+
+
+def _since(home: Path, releases: Releases, made: Release | None) -> Section:
+    before = _before(releases, made.name) if made else None
+    return figures.since(home, before, made.name) if made and before else Section("changes", "")
 
 
 def _before(releases: Releases, name: str) -> str | None:

@@ -37,8 +37,9 @@ class Section:
     command: str
     tables: list[Table] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
+    problem: str = ""  # why it could not be made
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to show."""
-        return not self.samples and not any(table.rows for table in self.tables)
+        return not self.problem and not self.samples and not any(table.rows for table in self.tables)

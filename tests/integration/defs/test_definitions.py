@@ -98,3 +98,19 @@ def test_papers_are_named_where_a_letter_stands_for_one(definitions):
     assert "M: MindChat-R0, E: Empathy-R1" in specs["clean_posts"].description
     assert "COMPEER" not in specs["rewritten_dialogues"].description, "its P, R and D are variants"
     assert all(Path(spec.metadata["docs"].path).is_file() for spec in specs.values() if "docs" in spec.metadata)
+
+
+def test_every_asset_names_its_owners_and_leads_to_the_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    (tmp_path / "gongqing.toml").write_text('owners = ["team:data", "anna@example.org"]\n')
+    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
+    graph = build_definitions().resolve_asset_graph()
+    nodes = [graph.get(key) for key in graph.get_all_asset_keys()]
+    assert {tuple(node.owners) for node in nodes} == {("team:data", "anna@example.org")}
+    linked = {node.key.to_user_string() for node in nodes if "report" in node.metadata}
+    assert linked == {node.key.to_user_string() for node in nodes} - {"report"}
+
+
+def test_settings_that_cannot_be_read_leave_the_assets_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    (tmp_path / "gongqing.toml").write_text("owners = [")
+    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
+    assert build_definitions().resolve_asset_graph().has(dg.AssetKey("report"))
