@@ -69,8 +69,7 @@ def test_in_chinese_every_title_and_head_is_chinese(released_home: Path):
     heads = {head for table in tables for head in table.columns} - {"", "%", "C", "posts: %"}
     assert not heads - words["zh"]["heads"].keys()
     assert not {table.title for table in tables} - {"", *words["zh"]["titles"]}
-    known = {key for part in ("heads", "titles", "names", "labels") for key in words["zh"][part]}
-    assert words["en"].keys() == words["zh"].keys() and known
+    assert words["en"].keys() == words["zh"].keys()
 
 
 def test_a_damaged_table_costs_its_own_section_alone(released_home: Path, tmp_path: Path):
