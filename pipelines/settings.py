@@ -378,6 +378,9 @@ def load(home: Path) -> Settings:
         written = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"not valid TOML: {error}", where=path, hint="mend the line that is named") from error
+    except OSError as error:
+        hint = "give it to the user who runs this, as a file that it may read"
+        raise SettingsError(f"cannot be read: {error.strerror}", where=path, hint=hint) from error
     _refuse_unknown(written, Settings, str(path), ())
     for variable in os.environ:
         name = variable.upper().removeprefix(PREFIX)  # pydantic-settings knows no case either

@@ -5,10 +5,12 @@ was looked at is written in the home, not in a cursor of Dagster's: both go on w
 """
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from pathlib import Path
 
 import dagster as dg
+from dagster._core.scheduler.instigation import TickStatus
 
 from pipelines.core.home import Home
 from pipelines.defs.allowance import allowed_today, cap
@@ -16,10 +18,11 @@ from pipelines.defs.running import close_killed
 from pipelines.errors import GongqingError
 from pipelines.operations.alerts.causes import NEARLY, Cause, digest, standing_causes
 from pipelines.operations.alerts.sending import OVERLAP, RECEIVERS, Sender, receivers, send
-from pipelines.settings import Llm, home, load
+from pipelines.settings import Llm, Settings, home, load
 
 _ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
-_AT_ONCE = 200  # runs a look
+_AT_ONCE = 200  # runs and ticks a look
+_Happened = tuple[dt.datetime, str, Iterable[Cause]]
 
 
 def look(folder: Path, instance: dg.DagsterInstance, now: dt.datetime | None = None) -> int:
@@ -29,33 +32,64 @@ def look(folder: Path, instance: dg.DagsterInstance, now: dt.datetime | None = N
     the next look.
     """
     now = now or dt.datetime.now(dt.UTC)
-    settings, addresses, refused = load(folder), receivers(), set[str]()
+    read, addresses, refused = _settings(folder), receivers(), set[str]()
+    settings = read if isinstance(read, Settings) else None
+    times = (settings or Settings.model_construct()).alerts
     close_killed(folder, instance)
     with Home(folder).lock("alerts"):
         sender = Sender(
             folder,
             now,
-            dt.timedelta(minutes=settings.alerts.window),
+            dt.timedelta(minutes=times.window),
             lambda title, text: refused.update(send(addresses, title, text)),
         )
-        for record in _ended_runs(instance, sender):
-            run = record.dagster_run
-            sender.look_at(run.run_id, record.update_timestamp, _of_run(instance, run))
+        happened = sorted([*_ended_runs(instance, sender), *_failed_ticks(instance, sender)], key=itemgetter(0))
+        for at, name, causes in happened[:_AT_ONCE]:
+            sender.look_at(name, at, causes)
         sender.flush()
-        sender.stand(standing_causes(folder, settings, now, {"allowance": lambda: _allowance(folder, settings.llm)}))
-        sender.daily(settings.alerts.digest_hour, lambda: digest(folder, settings, now))
+        more = iter([read]) if isinstance(read, Cause) else _allowance(folder, read.llm)
+        sender.stand(standing_causes(folder, settings, now, {"allowance": lambda: more}))
+        sender.daily(times.digest_hour, lambda: digest(folder, settings, now))
     if refused:
         kinds = ", ".join(sorted(refused))
         raise GongqingError(f"a receiver did not take a message ({kinds}); the others did", hint=f"look at {RECEIVERS}")
     return sender.sent
 
 
-def _ended_runs(instance: dg.DagsterInstance, sender: Sender) -> Iterator[dg.RunRecord]:
-    """Runs that have ended since the last look, the earliest first."""
+def _settings(folder: Path) -> Settings | Cause:
+    """The settings, or that they cannot be read: the schedules wait then, and that is what somebody has to know."""
+    try:
+        return load(folder)
+    except GongqingError as error:
+        title = "the settings cannot be read: no schedule runs"
+        return Cause("settings", title, f"{error.where}; gongqing doctor says what is wrong")
+
+
+def _ended_runs(instance: dg.DagsterInstance, sender: Sender) -> Iterator[_Happened]:
+    """Runs that have ended since the last look."""
     since = dg.RunsFilter(statuses=_ENDED, updated_after=sender.state.cursor - OVERLAP)
-    records = instance.get_run_records(since, order_by="update_timestamp", ascending=True)
-    new = [record for record in records if record.dagster_run.run_id not in sender.state.looked_at]
-    yield from [record for record in new if record.update_timestamp >= sender.state.begun][:_AT_ONCE]
+    for record in instance.get_run_records(since, order_by="update_timestamp", ascending=True):
+        run = record.dagster_run
+        if sender.is_new(run.run_id, record.update_timestamp):
+            yield record.update_timestamp, run.run_id, _of_run(instance, run)
+
+
+def _failed_ticks(instance: dg.DagsterInstance, sender: Sender) -> Iterator[_Happened]:
+    """Ticks of schedules and sensors that failed since the last look; not our own: what it could not tell, it tells at
+    the next look.
+    """
+    since = (sender.state.cursor - OVERLAP).timestamp()
+    for state in instance.all_instigator_state():
+        if state.instigator_name == alerts.name:
+            continue
+        ticks = instance.get_ticks(
+            state.instigator_origin_id, state.selector_id, after=since, statuses=[TickStatus.FAILURE]
+        )
+        for tick in ticks:
+            at, kind = dt.datetime.fromtimestamp(tick.timestamp, dt.UTC), state.instigator_type.value.lower()
+            if sender.is_new(name := f"tick {tick.tick_id}", at):
+                title = f"the {kind} {state.instigator_name} failed: it has started nothing"
+                yield at, name, [Cause(f"tick {state.instigator_name}", title, "gongqing ui shows why")]
 
 
 def _of_run(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterator[Cause]:

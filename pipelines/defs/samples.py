@@ -1,7 +1,7 @@
 """Some rows of a version to look at: the same ones for the same version, with their texts as they can be read.
 
-Dagster's event log is never pruned. So of a private column, written before personal data are removed or leading to
-it, only the length goes there; of what finds a post at its source beside the name that we gave it, nothing; and of a
+Dagster's event log keeps what it was told. So of a private column, written before personal data are removed or leading
+to it, only the length goes there; of what finds a post at its source beside the name that we gave it, nothing; and of a
 row with signs of risk, or by somebody below 18, or made from such a row, nothing at all. What models wrote about
 cleaned texts, and what is made of these, is shown as they are (`TEXTS`); a model's own reasoning and portraits of
 speakers are not.

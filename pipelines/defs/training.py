@@ -32,7 +32,7 @@ from pipelines.train.trainers import describe_step, run_differences
 
 GROUP = group_of("training_runs")
 _POOL = "training"  # a machine trains one model at a time
-_MOST_OBSERVATIONS = 100  # of a run, or about: the event log is never pruned
+_MOST_OBSERVATIONS = 100  # of a run, or about: the event log keeps them
 
 # What of a step is plotted, by the trainers' names, or by that of a term of the reward.
 FIGURES = {

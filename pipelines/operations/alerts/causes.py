@@ -47,18 +47,18 @@ Looks = Mapping[str, Callable[[], Iterator[Cause]]]
 
 
 def standing_causes(
-    home: Path, settings: Settings, now: dt.datetime, more: Looks = MappingProxyType({})
+    home: Path, settings: Settings | None, now: dt.datetime, more: Looks = MappingProxyType({})
 ) -> list[Cause]:
     """What stands: sources whose last crawl stopped early, open budgets that are nearly spent, tables that are damaged
     or stale, a judge that answers too little, a disk that is nearly full, and what `more` finds. What cannot be looked
-    at is a cause itself.
+    at is a cause itself. Without settings, which could not be read, what they decide is left.
     """
     looks: Looks = {
         "crawls": lambda: _stopped_crawls(home),
         "budgets": lambda: _spent_budgets(home),
-        "tables": lambda: _stale_tables(home, settings),
+        "tables": lambda: _stale_tables(home, settings) if settings else iter(()),
         "files of tables": lambda: _damaged_tables(home),
-        "judges": lambda: _silent_judges(home, settings, now),
+        "judges": lambda: _silent_judges(home, settings, now) if settings else iter(()),
         "disk": lambda: _full_disk(home),
         **more,
     }
@@ -72,7 +72,7 @@ def standing_causes(
     return causes
 
 
-def digest(home: Path, settings: Settings, now: dt.datetime) -> str:
+def digest(home: Path, settings: Settings | None, now: dt.datetime) -> str:
     """The news of the last 24 hours: posts and dialogues that came, what was kept, what models cost, what waits. It
     comes even where the home cannot be read: silence is what has to be noticed.
     """
@@ -82,7 +82,7 @@ def digest(home: Path, settings: Settings, now: dt.datetime) -> str:
         return f"the news cannot be told: {type(error).__name__}; gongqing doctor looks at the whole home"
 
 
-def _news(home: Path, settings: Settings, now: dt.datetime) -> str:
+def _news(home: Path, settings: Settings | None, now: dt.datetime) -> str:
     since = now - dt.timedelta(days=1)
     store = Store(Home(home).data)
     lines = []
@@ -97,6 +97,8 @@ def _news(home: Path, settings: Settings, now: dt.datetime) -> str:
                     cost[one.currency] = cost.get(one.currency, Decimal(0)) + one.cost
     spent = ", ".join(f"{sum_:,.2f} {currency}" for currency, sum_ in sorted(cost.items()) if sum_)
     lines.append(f"models cost since {since.date()} (UTC): {spent or 'nothing'}")
+    if settings is None:
+        return "\n".join([*lines, "the settings cannot be read: no schedule runs"])
     waits: dict[str, list[str]] = {}
     for table, state in states(store, settings).items():
         if state.startswith("waits"):

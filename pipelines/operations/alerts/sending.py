@@ -21,8 +21,9 @@ from pipelines.settings import PREFIX
 RECEIVERS = PREFIX + "RECEIVERS"
 _DAY = dt.timedelta(days=1)
 _AT_ONCE = 10  # messages of what stands; more are one
-# A run may be written down a little later than it says: so far behind the last look runs are looked at again.
-OVERLAP = dt.timedelta(minutes=10)
+# A run may be written down a little later than it says, and a clock be put back by an hour: so far behind the last look
+# runs are looked at again.
+OVERLAP = dt.timedelta(hours=2)
 
 
 class Known(BaseModel):
@@ -103,13 +104,23 @@ class Sender:
         if self._path.exists():
             try:
                 self.state = State.model_validate_json(self._path.read_bytes())
-            except ValidationError as error:
-                hint = "remove the file: what happens from then on is told"
-                raise RequestError("what was told cannot be read", where=self._path, hint=hint) from error
+            except ValidationError:
+                written = dt.datetime.fromtimestamp(self._path.stat().st_mtime, dt.UTC)
+                self.state = State(begun=written, cursor=written)  # of what happened since nobody was told
+                title = "what was told before could not be read: from now on it is noted anew"
+                self.event(Cause("told", title, f"{self._path}; what stands is told again"))
         else:
             self.state = State(begun=now, cursor=now)
         # A clock that was ahead once must not hide what happens until then.
         self.state.begun, self.state.cursor = min(self.state.begun, now), min(self.state.cursor, now)
+        for known in self.state.standing.values():
+            known.since = known.since and min(known.since, now)
+
+    def is_new(self, name: str, at: dt.datetime) -> bool:
+        """Whether a run, or what else ended at a moment, is none that was looked at, or that ended before the first
+        look.
+        """
+        return at >= self.state.begun and name not in self.state.looked_at
 
     def look_at(self, name: str, at: dt.datetime, causes: Iterable[Cause]) -> None:
         """Tells the causes of a run that ended at a moment, each once, however often a refusal broke that off."""
@@ -191,7 +202,7 @@ class Sender:
         return known.sent is not None and dt.timedelta() <= self._now - known.sent < window
 
     def _tell(self, cause: Cause, known: Known) -> None:
-        again = f"\nand {known.more:,} times more since {known.sent:%Y-%m-%d %H:%M} UTC" if known.more else ""
+        again = f"\nand {known.more:,} more since {known.sent:%Y-%m-%d %H:%M} UTC" if known.more else ""
         self._send(cause.title, f"{cause.details}{again}".strip())
         self.sent += 1
         known.sent, known.more = self._now, 0

@@ -12,21 +12,40 @@ import dagster as dg
 import pytest
 from crawl_home import Home as CrawlHome
 from crawl_home import end_of, item
-from dagster_fixtures import instance
+from dagster._core.definitions.run_request import InstigatorType
+from dagster._core.definitions.sensor_definition import SensorType
+from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin, RemoteRepositoryOrigin
+from dagster._core.scheduler.instigation import (
+    InstigatorState,
+    InstigatorStatus,
+    ScheduleInstigatorData,
+    SensorInstigatorData,
+    TickData,
+    TickStatus,
+)
+from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+from dagster._utils.error import SerializableErrorInfo
 from message_receiver import Receiver
 from typer.testing import CliRunner
 
 from pipelines.cli import app
+from pipelines.core.home import Home
 from pipelines.defs.alerts import alerts, look
 from pipelines.defs.allowance import allow
 from pipelines.errors import GongqingError
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.operations.alerts.causes import digest
+from pipelines.operations.alerts.sending import State
 from pipelines.settings import Llm, load
 
-__all__ = ["instance"]
-
 POST = "我已经很久没有睡好了"  # what no message may hold
+
+
+@pytest.fixture
+def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dg.DagsterInstance]:
+    """One with ticks."""
+    with dg.DagsterInstance.local_temp(str(tmp_path_factory.mktemp("dagster"))) as instance:
+        yield instance
 
 
 @pytest.fixture
@@ -84,7 +103,7 @@ def test_failures_and_checks_are_told_once_a_window_without_a_word_of_anybody(
     assert len(titles(receiver)) == 2, "nothing is told twice"
     look(home, instance, now + dt.timedelta(minutes=31))
     assert titles(receiver)[2:] == ["refresh failed at broken"]
-    assert any("\nand 1 times more since" in text for _, text in receiver.messages)
+    assert any("\nand 1 more since" in text for _, text in receiver.messages)
     assert POST not in json.dumps(receiver.messages, ensure_ascii=False)
 
 
@@ -99,6 +118,70 @@ def test_what_nobody_took_is_told_the_next_time(instance: dg.DagsterInstance, ho
     receiver.messages.clear()
     look(home, instance)
     assert titles(receiver) == ["refresh failed at broken", "a check did not pass (WARN): made: is_full"]
+
+
+def test_a_tick_that_failed_is_told_and_the_alerts_own_is_not(
+    instance: dg.DagsterInstance, home: Path, receiver: Receiver
+):
+    look(home, instance)
+    now = dt.datetime.now(dt.UTC)
+    for name, kind in (("labels_from_people", InstigatorType.SENSOR), ("alerts", InstigatorType.SENSOR)):
+        _with_tick(instance, name, kind, TickStatus.FAILURE, now)
+    _with_tick(instance, "nightly_refresh", InstigatorType.SCHEDULE, TickStatus.SKIPPED, now)
+    for minutes in (1, 2):
+        look(home, instance, now + dt.timedelta(minutes=minutes))
+    assert titles(receiver) == ["the sensor labels_from_people failed: it has started nothing"]
+    assert POST not in json.dumps(receiver.messages, ensure_ascii=False)
+
+
+def _with_tick(
+    instance: dg.DagsterInstance, name: str, kind: InstigatorType, status: TickStatus, at: dt.datetime
+) -> None:
+    place = ManagedGrpcPythonEnvCodeLocationOrigin(
+        loadable_target_origin=LoadableTargetOrigin(module_name="pipelines.definitions"), location_name="gongqing"
+    )
+    origin = RemoteRepositoryOrigin(place, "__repository__").get_instigator_origin(name)
+    data = (
+        SensorInstigatorData(sensor_type=SensorType.STANDARD)
+        if kind is InstigatorType.SENSOR
+        else ScheduleInstigatorData("0 3 * * *", at.timestamp())
+    )
+    state = InstigatorState(origin, kind, InstigatorStatus.RUNNING, data)
+    instance.add_instigator_state(state)
+    error = SerializableErrorInfo(POST, [], "ValueError") if status is TickStatus.FAILURE else None
+    instance.create_tick(
+        TickData(
+            state.instigator_origin_id, name, kind, status, at.timestamp(), selector_id=state.selector_id, error=error
+        )
+    )
+
+
+def test_settings_that_cannot_be_read_silence_nothing(
+    instance: dg.DagsterInstance, home: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("shutil.disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))  # type: ignore[attr-defined]
+    look(home, instance)
+    receiver.messages.clear()
+    for content in ("[alerts]\nwindw = 3\n", "[alerts\n"):
+        (home / "gongqing.toml").write_text(content, encoding="utf-8")
+        run(instance, broken)
+        look(home, instance, dt.datetime.now(dt.UTC) + dt.timedelta(days=1))
+    assert "the settings cannot be read: no schedule runs" in titles(receiver)
+    assert "refresh failed at broken" in titles(receiver)
+    assert any("disk" in title for title in titles(receiver))
+    assert any(title.startswith("gongqing: news") for title, _ in receiver.messages)
+
+
+def test_what_fails_while_a_clock_is_an_hour_back_is_told(instance: dg.DagsterInstance, home: Path, receiver: Receiver):
+    look(home, instance)
+    run(instance, made)
+    path = Home(home).alerts
+    state = State.model_validate_json(path.read_bytes())
+    state.cursor += dt.timedelta(hours=1)  # of a run that ended before the clock was put back
+    path.write_text(state.model_dump_json(), encoding="utf-8")
+    run(instance, broken)
+    look(home, instance, dt.datetime.now(dt.UTC) + dt.timedelta(minutes=65))
+    assert "refresh failed at broken" in titles(receiver)
 
 
 def test_of_a_home_is_told_what_stands_until_it_is_mended(
