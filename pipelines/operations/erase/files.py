@@ -14,7 +14,7 @@ import sqlite3
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
@@ -27,11 +27,14 @@ from pipelines.core.home import Home
 from pipelines.errors import Busy, StorageFull
 from pipelines.operations.erase.places import erase_from_file, run_data
 from pipelines.operations.erase.rows import ErasedIds, RowFilter
-from pipelines.operations.erase.traces import Scrub, scrub_cell, scrub_file, unescape
+from pipelines.operations.erase.traces import Scrub, scrub_cell, scrub_file, text_of_cell, unescape
 from pipelines.train.runs import CACHE, DATA, LOCK, PAGE, ROLLOUTS, SCORED, learnt_releases, list_runs
+from schemas.ids import source_row_id
 from schemas.tables import TABLES
 
 _MAGIC = b"SQLite format 3\0"
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+_LINES = {".jsonl", ".json", ".csv", ".html", ".out", ".err", ".log", ".txt"}
 _BESIDE = ("-wal", "-shm", "-journal")
 _PATIENCE = 60.0  # seconds
 
@@ -44,10 +47,27 @@ def scrub_folder(folder: Path, scrub: Scrub) -> int:
     count = 0
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.name.endswith(_BESIDE):
-            with path.open("rb") as file:
-                is_database = file.read(len(_MAGIC)) == _MAGIC
-            count += scrub_database(path, scrub) if is_database else scrub_file(path, scrub)
+            count += scrub_database(path, scrub) if _is_database(path) else scrub_file(path, scrub)
     return count
+
+
+def _is_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
+def texts_of_folder(folder: Path) -> Iterator[str]:
+    """The text of every cell of a database below `folder`, and of every file of lines; nothing is changed."""
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file() or path.name.endswith(_BESIDE):
+            continue
+        if _is_database(path):
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE)) as database:
+                for (name,) in database.execute(_TABLES).fetchall():
+                    for row in database.execute(f'SELECT * FROM "{name}"'):  # noqa: S608 - names of its own tables
+                        yield from filter(None, map(text_of_cell, row))
+        elif path.suffix in _LINES:
+            yield from path.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 def scrub_database(path: Path, scrub: Scrub) -> int:
@@ -60,8 +80,7 @@ def scrub_database(path: Path, scrub: Scrub) -> int:
         try:
             database.execute("PRAGMA secure_delete = ON")
             database.execute("BEGIN IMMEDIATE")
-            names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-            count = sum(_scrub_table(database, name, scrub) for (name,) in names.fetchall())
+            count = sum(_scrub_table(database, name, scrub) for (name,) in database.execute(_TABLES).fetchall())
             database.execute("COMMIT")
             database.execute("VACUUM")
             if database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
@@ -120,6 +139,18 @@ def no_crawl(home: Path) -> Iterator[None]:
             stack.enter_context(Home(home).lock(f"crawl-{source.name}"))
         stack.enter_context(Home(home).lock("incoming"))
         yield
+
+
+def posts_of_crawls(home: Path) -> Iterator[str]:
+    """The ids of all posts and answers that the notes of crawls hold."""
+    for source in sorted(Home(home).crawl.glob("*/")):
+        for path in sorted(source.rglob("*.jsonl")):
+            if path.name in _NOTES:
+                for line in path.read_bytes().splitlines():
+                    with suppress(ValueError):  # half a line of a killed crawl
+                        row = json.loads(line)
+                        yield source_row_id(source.name, row["source_id"])
+                        yield from (answer["answer_id"] for answer in row.get("answers", []))
 
 
 def add_takedown(home: Path, posts: Iterable[str]) -> None:

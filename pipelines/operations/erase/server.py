@@ -1,6 +1,8 @@
 """Dagster's state where `dagster.yaml` of the home keeps it in Postgres (docs/operating.md)."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ import yaml
 
 from pipelines.core.home import Home
 from pipelines.errors import RequestError
-from pipelines.operations.erase.traces import Scrub, scrub_cell
+from pipelines.operations.erase.traces import Scrub, scrub_cell, text_of_cell
 
 _LOCAL = {"sqlite", "custom"}  # files of the home (pipelines/defs/instance.py)
 _AT_ONCE = 200  # rows in memory: an event may have pictures
@@ -23,9 +25,32 @@ def scrub_server(home: Path, scrub: Scrub) -> int:
 
     Raises RequestError where the database cannot be reached, or is none that can be cleaned.
     """
+    with _engine(home) as engine:
+        if engine is None:
+            return 0
+        with engine.begin() as connection:
+            count = sum(_scrub_table(connection, table, scrub) for table in _tables(connection))
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("VACUUM FULL")
+        return count
+
+
+def texts_of_server(home: Path) -> Iterator[str]:
+    """The text of every cell of that database; nothing is changed. Raises RequestError as `scrub_server` does."""
+    with _engine(home) as engine:
+        if engine is not None:
+            with engine.connect() as connection:
+                for table in _tables(connection):
+                    for row in connection.execute(table.select().execution_options(yield_per=_AT_ONCE)):
+                        yield from filter(None, map(text_of_cell, map(_plain, row)))
+
+
+@contextmanager
+def _engine(home: Path) -> Iterator[Any]:
     storage = _storage(home)
     if not storage.keys() - _LOCAL:
-        return 0
+        yield None
+        return
     where = Home(home).dagster_yaml
     address = storage.get("postgres", {}).get("postgres_url")
     if address is None:
@@ -40,13 +65,7 @@ def scrub_server(home: Path, scrub: Scrub) -> int:
         url = os.environ[address["env"]] if isinstance(address, dict) else address
         engine = sqlalchemy.create_engine(url, connect_args={"connect_timeout": 10})
         try:
-            with engine.begin() as connection:
-                tables = sqlalchemy.MetaData()
-                tables.reflect(connection)
-                count = sum(_scrub_table(connection, table, scrub) for table in tables.sorted_tables)
-            with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                connection.exec_driver_sql("VACUUM FULL")
-            return count
+            yield engine
         finally:
             engine.dispose()
     except (ImportError, KeyError, sqlalchemy.exc.SQLAlchemyError) as error:
@@ -55,6 +74,18 @@ def scrub_server(home: Path, scrub: Scrub) -> int:
             where=where,
             hint="see docs/operating.md, then: gongqing erase --resume",
         ) from error
+
+
+def _tables(connection: Any) -> list[Any]:
+    import sqlalchemy
+
+    tables = sqlalchemy.MetaData()
+    tables.reflect(connection)
+    return tables.sorted_tables
+
+
+def _plain(cell: Any) -> Any:
+    return bytes(cell) if isinstance(cell, memoryview) else cell
 
 
 def _storage(home: Path) -> dict[str, Any]:
@@ -77,7 +108,7 @@ def _scrub_table(connection: Any, table: Any, scrub: Scrub) -> int:
     count = 0
     rows = connection.execute(table.select().execution_options(yield_per=_AT_ONCE)).mappings() if keys else ()
     for row in rows:
-        cells = {name: bytes(cell) if isinstance(cell, memoryview) else cell for name, cell in row.items()}
+        cells = {name: _plain(cell) for name, cell in row.items()}
         changed = {name: clean for name, cell in cells.items() if (clean := scrub_cell(cell, scrub)) != cell}
         if changed:
             connection.execute(table.update().where(*(key == row[key.name] for key in keys)).values(changed))

@@ -5,12 +5,15 @@ that quotes 15 characters of what is erased and of no other post, goes as well.
 """
 
 import datetime as dt
+import json
 import re
 import secrets
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 from polars.selectors import by_name
@@ -23,8 +26,10 @@ from pipelines.dedup.group_keys import dialogue_keys, post_keys
 from pipelines.errors import LedgerBusy, RequestError
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.operations.erase.documents import Plan
+from pipelines.operations.erase.files import posts_of_crawls, texts_of_folder
 from pipelines.operations.erase.places import places, versions
 from pipelines.operations.erase.rows import DROPPED, ErasedIds, RowFilter, row_keys
+from pipelines.operations.erase.server import texts_of_server
 from pipelines.operations.erase.traces import TextTraces, texts_of, unescape
 from pipelines.store.derived import ID_COLUMNS
 from pipelines.store.releases import Releases
@@ -35,6 +40,8 @@ from schemas.posts import Posts
 from schemas.tables import TABLES
 
 _PSEUDONYM = re.compile(r"u_[0-9a-f]{16}")
+_NAME = re.compile(r"[0-9A-Za-z_.-]+:[^\s\"',;，。；、（）()<>\[\]{}|]+")  # what may be an id in a text
+_PART = re.compile("[#/~]")
 
 
 @dataclass(frozen=True)
@@ -51,15 +58,16 @@ class Request:
 
 def _targets(
     request: Request, home: Path, store: Store, suppression: SuppressionList
-) -> tuple[ErasedIds, dict[str, set[str]]]:
-    """The posts, answers and dialogues that a request names, and the keys of records that were never kept. Raises
-    RequestError for an empty request, and for a row, an author or a file that is nowhere known.
+) -> tuple[ErasedIds, dict[str, set[str]], set[str]]:
+    """The posts, answers and dialogues that a request names, the keys of records that were never kept, and texts of
+    theirs that no table has. Raises RequestError for an empty request, and for a row, an author or a file that is
+    nowhere known.
     """
     if request == Request():
         raise RequestError("nothing is named that should be erased", hint="name rows, --author or --file")
     erased_before = suppression if request.again else ()
     wanted = set(request.rows)
-    ids, records = _of_files(request.files, store)
+    (ids, records), said = _of_files(request.files, store), set[str]()
     known, authors, whole = set(), set(), set()
     for place in places(home, store):
         if _is_source(place.table):
@@ -86,11 +94,56 @@ def _targets(
             where=home,
             hint="take it from the column `author`: u_ and 16 hex digits",
         )  # fmt: skip
-    if request.again and not known | ids:
-        raise RequestError("nothing of what was erased is there again", where=home)
+    if request.again:
+        beside, said = _named_beside(home, suppression)
+        ids |= beside
+        if not ids:
+            raise RequestError(
+                "nothing of what was erased is there again, by its ids",
+                where=home,
+                hint="GONGQING_HOME names the home, if this is another; its list is erasures/kept-out",
+            )
     erased = ErasedIds(known | ids)
     erased.namesakes |= {name for name in whole - erased.ids if name in erased}
-    return erased, records
+    return erased, records, said
+
+
+def _named_beside(home: Path, suppression: SuppressionList) -> tuple[set[str], set[str]]:
+    """The suppressed ids that are named beside the tables (in Dagster's state, crawls, reviews, rollouts), and what
+    records say that name one: Dagster's may come back from a backup of its own, and no table holds it then.
+    """
+    kept = Home(home)
+    ids, said = {name for name in posts_of_crawls(home) if name in suppression}, set[str]()
+    for text in chain(*map(texts_of_folder, (kept.dagster, kept.review, kept.training)), texts_of_server(home)):
+        plain = unescape(text.encode("utf-8", "surrogatepass"))
+        names = {match[0] for match in _NAME.finditer(plain)}
+        if found := {whole for name in names for whole in _wholes(name) if whole in suppression}:
+            ids |= found
+            said.update(_said_of(text, found))
+    return ids, said
+
+
+def _wholes(name: str) -> Iterator[str]:
+    """What an id may be a part of, and itself."""
+    return (name[:end] for end in (*(mark.start() for mark in _PART.finditer(name)), len(name)))
+
+
+def _said_of(text: str, ids: set[str]) -> Iterator[str]:
+    """The strings of all records in a JSON text, and in the JSON texts within it, that name one of some ids."""
+    with suppress(ValueError):
+        yield from _said_in(json.loads(text), ids)
+
+
+def _said_in(value: Any, ids: set[str]) -> Iterator[str]:
+    if isinstance(value, str) and value[:1] in {"{", "["}:
+        yield from _said_of(value, ids)
+    elif isinstance(value, list | dict):
+        parts = list(value.values()) if isinstance(value, dict) else value
+        strings = [part for part in parts if isinstance(part, str)]
+        if isinstance(value, dict) and any(whole in ids for name in strings for whole in _wholes(name)):
+            yield from strings
+        for part in parts:
+            yield from _said_in(part, ids)
 
 
 def _written(rows: pl.LazyFrame) -> pl.DataFrame:
@@ -146,12 +199,12 @@ def survey(home: Path, store: Store, request: Request, suppression: SuppressionL
     releases = Releases(home)
     for name in releases.names():
         releases.read(name)  # what is damaged now would pass for erased later
-    erased, records = _targets(request, home, store, suppression)
+    erased, records, said = _targets(request, home, store, suppression)
     named = frozenset(erased.ids)
     _add_derived(home, store, erased)
     row_filter = RowFilter(erased, suppression.mask, records)
     texts = _texts(home, store, row_filter, suppression)
-    traces = TextTraces.of(texts.written, texts.made | row_filter.group_keys)
+    traces = TextTraces.of(texts.written, texts.made | row_filter.group_keys | said)
     for text in _our_texts():
         traces.add_elsewhere([text], source=True)
     touched, calls = _by_texts(home, store, row_filter, traces)

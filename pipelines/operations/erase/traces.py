@@ -269,13 +269,17 @@ def rewrite(path: Path, content: bytes) -> None:
 
 def scrub_cell(cell: Any, scrub: Scrub) -> Any:
     """A cell of a database without traces; the same where it has none. Dagster compresses some of its documents."""
+    text = text_of_cell(cell)
+    if text is None or (clean := scrub(text)) == text:
+        return cell
+    return clean if isinstance(cell, str) else zlib.compress(clean.encode())
+
+
+def text_of_cell(cell: Any) -> str | None:
+    """The text of a cell of a database; None where it has none."""
     if isinstance(cell, str):
-        return scrub(cell)
-    if not isinstance(cell, bytes):
         return cell
     try:
-        text = zlib.decompress(cell).decode()
+        return zlib.decompress(cell).decode() if isinstance(cell, bytes) else None
     except (zlib.error, UnicodeDecodeError):
-        return cell
-    clean = scrub(text)
-    return cell if clean == text else zlib.compress(clean.encode())
+        return None

@@ -145,6 +145,17 @@ def test_what_comes_back_with_a_backup_goes_again_without_being_named(made, eras
         erase(restored, Request(again=True))
 
 
+@pytest.mark.drill("privacy")
+def test_what_comes_back_with_dagsters_state_alone_goes_again(made, erased, tmp_path):
+    """No table holds it any more: it is known by the list, and by the records that name it."""
+    home = Path(shutil.copytree(erased, tmp_path / "home"))
+    shutil.rmtree(home / ".dagster")
+    shutil.copytree(made / ".dagster", home / ".dagster")
+    assert traces(home, runs(OF_ERASED))
+    erase(home, Request(again=True))
+    assert traces(home, runs([*OF_ERASED, QUOTED]) - runs([HIS, TO_HIM, *OTHER_TALK])) == {}
+
+
 def test_rows_made_from_it_go_and_their_neighbours_stay(erased):
     store = Store(erased / "data")
     assert store.read("imported_posts").collect()["post_id"].to_list() == ["s:b"]
