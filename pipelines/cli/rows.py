@@ -16,9 +16,12 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from crawlers.dates import SHANGHAI
 from pipelines.cli.render import TextTable, minute, text
 from pipelines.llm.ledger.records import PaidCall
 from pipelines.operations.lineage import Event
+from pipelines.operations.report.page import cell
+from pipelines.operations.report.section import Section
 from schemas.table import LlmMade
 from schemas.tables import TABLES
 
@@ -43,7 +46,7 @@ def row(table: str, values: Mapping[str, Any], dialogue: Mapping[str, Any] | Non
     for name, value in values.items():
         if name not in key and name not in _PROVENANCE and value is not None and value != []:
             parts += _field(name, value)
-    made = [f"{name} {values[name]}" for name in _PROVENANCE if values.get(name) is not None]
+    made = [f"{name} {_short(name, values[name])}" for name in _PROVENANCE if values.get(name) is not None]
     if made:
         parts.append(text("made by: " + ", ".join(made), "dim"))
     shown: RenderableType = Group(*parts)
@@ -51,6 +54,11 @@ def row(table: str, values: Mapping[str, Any], dialogue: Mapping[str, Any] | Non
         context = Group(*_field("history", dialogue["history"]), *_field("reference", dialogue["reference"]))
         shown = _beside(context, shown) if width >= _BESIDE else Group(context, Rule(style="dim"), shown)
     return Panel(shown, title=text(f"{table}  {title}"), title_align="left")
+
+
+def _short(name: str, value: Any) -> str:
+    """Of a key of 64 digits its beginning: --json has it whole."""
+    return f"{value[:12]}…" if name == "request_key" else str(value)
 
 
 def _beside(left: RenderableType, right: RenderableType) -> Table:
@@ -120,7 +128,7 @@ def events(life: Iterable[Event]) -> Group:
             line = text(f"{one.row_id}  ").append(text(one.what, "red" if one.what == "dropped" else "green"))
             why = [": ".join(filter(None, (one.reason, one.detail)))] if one.reason or one.detail else []
             if not texts.get(one.row_id):
-                why += [f"posted {minute(one.posted)}"] if one.posted else []
+                why += [f"posted {one.posted.astimezone(SHANGHAI):%Y-%m-%d}"] if one.posted else []
                 why += [f"crawled {minute(one.crawled)}"] if one.crawled else []
             parts.append(Padding(line.append(text(f"  {', '.join(why)}" if why else "")), (0, 0, 0, 2)))
             parts += [Padding(text(_call(call), "magenta"), (0, 0, 0, 4)) for call in one.calls]
@@ -128,6 +136,28 @@ def events(life: Iterable[Event]) -> Group:
                 texts[one.row_id] = one.text
                 parts.append(Padding(text(_beginning(one)), (0, 0, 0, 4)))
     return Group(*parts)
+
+
+def section(part: Section) -> RenderableType:
+    """A section of the report: its figures, and what it shows of rows, with the marks of what went and came."""
+    shown: list[RenderableType] = [text(part.problem, "red")] if part.problem else []
+    for table in (table for table in part.tables if table.rows):
+        right = {
+            head for head, value in zip(table.columns, table.rows[0], strict=True) if isinstance(value, int | float)
+        }
+        figures = TextTable(*table.columns, right=right, title=table.title or None)
+        for values in table.rows:
+            figures.add_row(*map(cell, values))
+        shown += [figures, text("")]
+    for sample in part.samples:
+        shown += [text(sample.title, "bold yellow")]
+        for said in sample.texts:
+            pieces = [text(said.label, "dim")] if said.label else []
+            marked = text("").join(
+                text(piece, {"del": "red strike", "ins": "green"}.get(mark, "")) for mark, piece in said.pieces
+            )
+            shown += [*pieces, Padding(marked, (0, 0, 1, 4))]
+    return Group(*shown) if shown else text("nothing to show")
 
 
 def _beginning(event: Event) -> str:

@@ -219,10 +219,17 @@ def report(
     release: Annotated[str | None, typer.Option(help="Which one (default: the current one, if there is any).")] = None,
     lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
     file: Annotated[Path | None, typer.Option("--to", help="Where it is written (default: in the home).")] = None,
+    section: Annotated[str | None, typer.Option(help="Print one section here, by its name in the page.")] = None,
 ) -> None:
     """Write one page of what came, what became of it, and what it is for; it shows what people wrote."""
-    from pipelines.operations.report.page import write_report
+    from pipelines.cli import rows
+    from pipelines.operations.report.page import sections, write_report
 
+    if section is not None:
+        with terminal.working("reading the tables"):
+            [printed] = sections(home(), release, section)
+        terminal.put(rows.section(printed))
+        return
     with terminal.working("reading the tables"):
         path = write_report(home(), release=release, lang=lang, file=file)
     terminal.line(str(path))

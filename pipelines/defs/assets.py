@@ -13,14 +13,14 @@ import dagster as dg
 
 from pipelines.core.files import storage_errors_reported
 from pipelines.core.stage import Stage
-from pipelines.defs.figures import spent
+from pipelines.defs.figures import Figures, spent
 from pipelines.defs.keys import keys_of
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.presentation import group_of, page_of, spelt_out
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import InvalidRows, Shrunk
-from pipelines.flow.clients import ClientPool
-from pipelines.flow.runner import code_of, reconciliations
+from pipelines.flow.clients import PAID, ClientPool
+from pipelines.flow.runner import Runner, code_of, reconciliations
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
 from pipelines.llm.progress import Lines
@@ -161,7 +161,11 @@ def _made(
         alone(home.folder, waits=context.log.info),
         clients.telling(Lines(context.log.info)) if clients else nullcontext(),
     ):
-        outcome = home.runner(clients).refresh(stage)
+        runner = home.runner(clients)
+        forecast = _forecast(runner, stage)
+        if forecast:
+            context.log.info("to be asked, at most: %s", ", ".join(f"{name} {n:,}" for name, n in forecast.items()))
+        outcome = runner.refresh(stage)
     for damaged in outcome.damaged:
         context.log.warning("%s: it was made again", damaged)
     if outcome.waits is not None:
@@ -171,7 +175,7 @@ def _made(
         context.log.info("up to date: the version stands")
     for version in outcome.versions:
         described = describe(version, home.store()) if outcome.ran else _described(version, home, context.instance)
-        yield _result(version, {**described, **spent(home.folder, stage)})
+        yield _result(version, {**described, **spent(home.folder, stage), **forecast})
     # What waits fails no run: what needs it waits as well, and all else is made.
     there = {version.table for version in outcome.versions}
     for table in (table for table in stage.tables if table not in there):
@@ -179,6 +183,14 @@ def _made(
     if home.report is not None:
         home.left.update(() if outcome.ran else stage.tables)
         home.report(outcome)
+
+
+def _forecast(runner: Runner, stage: Stage) -> Figures:
+    """What a stage that is due would ask of paid models, and the most that it may cost; nothing of others."""
+    if not stage.asks or not runner.status(stage).due or runner.provider(stage) not in PAID:
+        return {}
+    estimate = runner.estimate(stage)
+    return {"forecast_calls": estimate.calls, f"forecast_{estimate.currency}": round(float(estimate.cost), 4)}
 
 
 _CHECKS = {

@@ -16,7 +16,7 @@ from pipelines.crawl.collecting import TABLE, Coverage, collect, coverage, parti
 from pipelines.crawl.jobs import Job
 from pipelines.crawl.preparing import prepare
 from pipelines.defs.keys import crawled_sites, key_of
-from pipelines.defs.metadata import column_schema, describe
+from pipelines.defs.metadata import column_schema, describe, materialization
 from pipelines.defs.presentation import group_of
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import CrawlFailed, GongqingError, RequestError
@@ -49,15 +49,10 @@ def op_of(source: str) -> str:
     return f"{TABLE}_{source}"
 
 
-def materialization(version: Version, store: Store) -> dg.AssetMaterialization:
+def materialization_of_day(version: Version, store: Store) -> dg.AssetMaterialization:
     """What Dagster records of a day that another run than its own has made again."""
     source, _, day = str(version.partition).rpartition("@")
-    return dg.AssetMaterialization(
-        key_of(source),
-        partition=day,
-        metadata=describe(version, store),
-        tags={"dagster/data_version": version.version},
-    )
+    return materialization(version, store, key_of(source), day)
 
 
 def _asset(site: Site) -> dg.AssetsDefinition:
@@ -105,7 +100,7 @@ def _asset(site: Site) -> dg.AssetsDefinition:
         except (GongqingError, CrawlError) as error:
             raise _failure(error) from error
         for version in job.taken_over:
-            context.log_event(materialization(version, store))
+            context.log_event(materialization_of_day(version, store))
         try:
             exit_code = _run(job, context, pipes)
             with storage_errors_reported(home.folder):
@@ -116,7 +111,7 @@ def _asset(site: Site) -> dg.AssetsDefinition:
         place = partition(site.name, last)
         versions.pop(place, None)
         for version in versions.values():  # days before this one, where late answers came
-            context.log_event(materialization(version, store))
+            context.log_event(materialization_of_day(version, store))
         stands = store.version(TABLE, partition=place) if store.pointer(TABLE, place) else None
         yield dg.MaterializeResult(
             asset_key=key,

@@ -65,6 +65,14 @@ def describe(version: Version, store: Store) -> dict[str, Any]:
     return shown
 
 
+def materialization(
+    version: Version, store: Store, key: dg.AssetKey, partition: str | None = None
+) -> dg.AssetMaterialization:
+    """What Dagster records of a version that no run of its own has made."""
+    tags = {"dagster/data_version": version.version}
+    return dg.AssetMaterialization(key, partition=partition, metadata=describe(version, store), tags=tags)
+
+
 def _diversity(diversity: pl.DataFrame) -> Iterator[str]:
     """How varied rewritten dialogues are beside those that they were made from, by language."""
     for lang in diversity["lang"].unique(maintain_order=True):

@@ -21,9 +21,10 @@ from pipelines.core.stage import Stage
 from pipelines.crawl.collecting import collect
 from pipelines.crawl.jobs import Job
 from pipelines.defs import assets, trends
-from pipelines.defs.crawl import materialization
+from pipelines.defs.crawl import materialization_of_day
 from pipelines.defs.instance import instance
 from pipelines.defs.jobs import REFRESH, import_job_of, import_jobs, refresh_job
+from pipelines.defs.metadata import materialization
 from pipelines.defs.resources import HomeResource, clients_resource
 from pipelines.errors import GongqingError, Interrupted
 from pipelines.flow.runner import Report, Runner
@@ -113,7 +114,17 @@ def _report(home: Path, versions: Iterable[Version]) -> None:
     store = HomeResource(home).store()
     with instance(home) as opened:
         for version in versions:
-            opened.report_runless_asset_event(materialization(version, store))
+            opened.report_runless_asset_event(materialization_of_day(version, store))
+
+
+def report_labels(opened: dg.DagsterInstance, store: Store) -> None:
+    """Dagster knows of what people labelled, which no run of its makes."""
+    for spec in assets.labels:
+        version = store.version(spec.key.to_user_string()) if store.pointer(spec.key.to_user_string()) else None
+        event = opened.get_latest_materialization_event(spec.key) if version else None
+        known = (event.asset_materialization.tags or {}) if event and event.asset_materialization else {}
+        if version and known.get("dagster/data_version") != version.version:
+            opened.report_runless_asset_event(materialization(version, store, spec.key))
 
 
 def _run(
@@ -135,6 +146,7 @@ def _run(
         # Dagster's database may have been lost: it lists the data sets of the store, and the one about to be made.
         there = _data_sets(resource.store()) | ({partition} if partition else set())
         opened.add_dynamic_partitions(_NAME, sorted(there - set(opened.get_dynamic_partitions(_NAME))))
+        report_labels(opened, resource.store())
         tags = {"gongqing/command": command, _PROCESS: f"{socket.gethostname()}:{os.getpid()}"}
         try:
             with _marked(home):

@@ -25,6 +25,9 @@ _CHARACTERS = 200  # of a cell
 # A row is known by its key, which an erasure takes away wherever it stands. A number of a site, or a moment, it could
 # not tell from any other.
 _UNSHOWN = frozenset({"source_id", "url", "posted_at", "fetched_at"})
+_HASHES = frozenset(
+    {"labelled", "shown", "item", "judged"}
+)  # of what people and models saw: they say nothing to anybody
 _TYPES = {int: "int", float: "float"}
 _LINE, _FEW = 40, 8  # characters that a browser shows in one line: of Latin, and of Chinese
 _CHINESE = re.compile("[\u3400-\u9fff]")
@@ -71,6 +74,13 @@ TEXTS: dict[str, Texts] = {
     **dict.fromkeys(("sft_coe", "sft_cer", "rm_process", "rm_outcome", "rm_unified"), _CHAT),
     "rm_triplets": _columns("query", "positive", "negative"),
 }
+# What people judged stands in another table: its columns, and the keys by which it is found there.
+_JUDGED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    **dict.fromkeys(
+        ("cer_votes", "cer_labels"), ("cer_candidates", ("dialogue_id", "round", "candidate"), ("response",))
+    ),
+    "coe_reviews": ("coe_chains", ("post_id", "answer_id"), ("answer",)),
+}
 _READ_OF = {"last_turn": ("prompt", "messages"), "reference": ("reward_model",)}  # stand for these columns
 
 
@@ -80,10 +90,16 @@ def samples(name: str, rows: pl.DataFrame, store: Store) -> dict[str, dg.TableMe
     """
     table, texts = TABLES[name], TEXTS.get(name, {})
     drawn = _draw(presentable_rows(rows, store), table.key())
+    if judged := _JUDGED.get(name):
+        of_table, keys, texts = judged[0], list(judged[1]), _columns(*judged[2])
+        there = store.read(of_table).select(*keys, *texts).collect() if store.pointer(of_table) else None
+        nothing = TABLES[of_table].create_empty().select(*keys, *texts)
+        drawn = drawn.join(nothing if there is None else there, on=keys, how="left", maintain_order="left")
     private = set(table.private_columns()) - texts.keys()
     cells = [_cells(row, private) for row in drawn.with_columns(**texts).to_dicts()]
     instead = {column for new in texts.keys() - set(rows.columns) for column in _READ_OF.get(new, ())}
-    columns = [column for column in [*table.column_names(), *texts] if column not in _UNSHOWN | instead]
+    hashes = {column for column in _HASHES if rows.schema.get(column) == pl.String}
+    columns = [column for column in [*table.column_names(), *texts] if column not in _UNSHOWN | hashes | instead]
     reads = [column for column in columns if column in texts or any(_reads(one[column]) for one in cells)]
     others = [column for column in columns if column not in reads]
     chosen = {"sample": dict.fromkeys([*table.key(), *reads]), "sample_fields": dict.fromkeys([*table.key(), *others])}
@@ -93,7 +109,7 @@ def samples(name: str, rows: pl.DataFrame, store: Store) -> dict[str, dg.TableMe
 def _draw(rows: pl.DataFrame, key: list[str]) -> pl.DataFrame:
     """Rows whose keys come first in an order that follows from each key alone: no other row moves them."""
     at = [unit_interval(_SEED, *map(str, names)) for names in rows.select(key).iter_rows()]
-    return rows.with_columns(at=pl.Series(at, dtype=pl.Float64)).sort("at").drop("at").head(_SAMPLE)
+    return rows.with_columns(_drawn=pl.Series(at, dtype=pl.Float64)).sort("_drawn").drop("_drawn").head(_SAMPLE)
 
 
 def presentable(rows: pl.DataFrame) -> pl.Expr:

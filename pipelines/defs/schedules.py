@@ -15,10 +15,12 @@ from pipelines.defs.jobs import FREE, refresh_job
 from pipelines.defs.keys import crawled_sites, key_of
 from pipelines.defs.releases import release_job
 from pipelines.defs.retention import retention_job
+from pipelines.defs.running import report_labels
 from pipelines.errors import GongqingError
 from pipelines.flow.stages import STAGES
 from pipelines.operations.review.inbox import take_all
 from pipelines.settings import home, load
+from pipelines.store.store import Store
 
 _ASKED = [table for stage in STAGES if stage.asks for table in stage.tables]
 _SITES = [site for site in crawled_sites().values() if is_elsewhere(site)]
@@ -128,7 +130,7 @@ jobs: list[Any] = [daily_job, annotate_job, retention_job, *crawl_jobs]
 
 
 @dg.sensor(job=refresh_job, minimum_interval_seconds=300)
-def labels_from_people() -> Iterator[dg.RunRequest | dg.SkipReason]:
+def labels_from_people(context: dg.SensorEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
     """Files in review/inbox/KIND of the home, and a team's answers in Potato: into the tables, then a refresh of all
     that costs nothing. A file that is refused is moved aside, with the reasons beside it.
     """
@@ -138,6 +140,7 @@ def labels_from_people() -> Iterator[dg.RunRequest | dg.SkipReason]:
         yield dg.SkipReason(str(error))
         return
     if taken.new:
+        report_labels(context.instance, Store(Home(home()).data))
         yield dg.RunRequest(run_key=taken.run_key)
     else:
         refused = f"; {len(taken.refused)} files were refused, see {Home(home()).review}/inbox" if taken.refused else ""

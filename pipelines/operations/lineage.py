@@ -17,7 +17,7 @@ from schemas.tables import TABLES
 # What stands between a row's id and a part of it: a round, an answer or a speaker, a rewriting.
 _MARKS = ("#", "/", "~")
 _SHOWN = (
-    *("cluster_id", "cluster_name", "variant", "persona_id", "group_id", "split", "verdict", "preference"),
+    *("cluster_id", "cluster_name", "variant", "persona_id", "split", "verdict", "preference"),
     *("annotator", "annotators", "provider", "model_served"),
 )
 

@@ -12,8 +12,9 @@ from schemas.tables import TABLES
 # Where what somebody wrote stands as it came, by the key of its rows.
 SOURCES = {"post_id": ("raw_posts", "imported_posts"), "dialogue_id": ("imported_dialogues",)}
 
-# Columns that say nothing of what a model decided: who it was, what it thought before, and what goes on from the row.
-_OTHERS = {*LlmMade.column_names(), "reasoning", "group_id", "lang"}
+# Columns that say nothing of what a model decided: who it was, what it thought before, what goes on from the row, and
+# hashes of what was read.
+_OTHERS = {*LlmMade.column_names(), "reasoning", "group_id", "lang", "source", "judged"}
 
 
 def rows_by_id(store: Store, table: str, key: str, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -47,6 +48,9 @@ def written_of(table: str, row: Mapping[str, Any]) -> str | None:
     if not issubclass(TABLES[table], LlmMade):
         return None
     others = {*_OTHERS, *TABLES[table].key()}
-    names = [name for name in TABLES[table].column_names() if name not in others]
-    said = {name: row[name] for name in names if row[name] is not None and not isinstance(row[name], list | dict)}
-    return "\n".join(f"{name}: {value}" for name, value in said.items()) or None
+    said = {name: row[name] for name in TABLES[table].column_names() if name not in others and row[name] is not None}
+    lines = [f"{line['who']}: {line['text']}" for line in said.pop("lines", [])]
+    for name, value in said.items():
+        if not isinstance(value, list | dict):
+            lines.append(f"{name}: {value:.2f}" if isinstance(value, float) else f"{name}: {value}")
+    return "\n".join(lines) or None

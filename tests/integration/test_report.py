@@ -42,6 +42,7 @@ SECTIONS = (
     "days",
     "personal",
     "papers",
+    "models",
     "people",
     "walked",
 )
@@ -85,6 +86,27 @@ def test_a_damaged_table_costs_its_own_section_alone(released_home: Path, tmp_pa
     assert "unique_posts" in write_report(home, lang="zh").read_text(encoding="utf-8")
 
 
+def test_each_section_is_reprinted_by_its_command(page: str, released_home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GONGQING_HOME", str(released_home))
+    commands = re.findall(r"<code>gongqing (report --section \w+)</code>", page)
+    assert len(commands) == page.count("<h2 id=") - 1
+    for command in commands:
+        ran = CliRunner().invoke(app, command.split())
+        assert ran.exit_code == 0, command
+    [funnel] = list(sections(released_home, key="funnel"))
+    printed = CliRunner().invoke(app, ["report", "--section", "funnel"], terminal_width=300).stdout
+    assert all(f"{row[3]:,}" in printed for row in funnel.tables[0].rows if row[3])
+    with pytest.raises(UnknownName, match="did you mean 'funnel'"):
+        next(sections(released_home, key="funel"))
+
+
+def test_a_place_that_is_no_file_is_refused(released_home: Path, tmp_path: Path):
+    for place in (tmp_path, tmp_path / "nowhere" / "page.html"):
+        with pytest.raises(RequestError, match="the report cannot be written"):
+            write_report(released_home, file=place)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_sets_are_counted_by_split(released_home: Path):
     [sets] = [one for one in sections(released_home) if one.key == "sets"]
     rows = Store(released_home / "data").read("grpo_cer").collect()
@@ -114,7 +136,7 @@ def test_the_funnel_adds_up_for_each_source(released_home: Path):
 def test_three_rows_are_walked_with_who_made_them_and_who_labelled_them(released_home: Path):
     [walked] = [one for one in sections(released_home) if one.key == "walked"]
     assert len(walked.samples) == 3
-    by_table = [{row[0]: row[3] for row in sample.steps.rows} for sample in walked.samples if sample.steps]
+    by_table = [{row[1]: row[4] for row in sample.steps.rows} for sample in walked.samples if sample.steps]
     assert all("provider" in steps["coe_chains"] for steps in by_table[:2])
     assert "annotators" in by_table[2]["cer_labels"]
     assert all(sample.command == f"gongqing why {sample.title}" for sample in walked.samples)
@@ -132,7 +154,7 @@ def test_the_cost_of_a_chain_stands_beside_it(released_home: Path, tmp_path: Pat
         attempt = asyncio.run(ledger.begin(call, reserve=12_000_000, budget=None))
         asyncio.run(ledger.answered(attempt, Answer(b"{}", "deepseek-reasoner", "stop", Usage(1, 0, 1), 12_000_000)))
     [walked] = [one for one in sections(home) if one.key == "walked"]
-    [costs] = [[row[4] for row in sample.steps.rows if row[0] == "coe_chains"] for sample in walked.samples[:1]]
+    [costs] = [[row[5] for row in sample.steps.rows if row[1] == "coe_chains"] for sample in walked.samples[:1]]
     assert costs == ["0.012 CNY"]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from crawlers.dates import SHANGHAI
 from pipelines.core.home import Home
 from pipelines.errors import NoVersion
 from pipelines.flow.stages import MAKERS
@@ -22,11 +23,13 @@ from pipelines.store.reconciliation import count
 from pipelines.store.release_manifest import Release
 from pipelines.store.store import Store
 from schemas.labels import SPLITS
+from schemas.table import LlmMade
 from schemas.tables import AFTER_RELEASE, TABLES
 
 # Rows that a table was never meant to have, or that wait for a model or for people: none is lost.
 NOT_NEEDED = frozenset({
     *("not_train", "not_sampled", "no_human_answer", "no_answer", "topic_given", "not_labelled", "not_written"),
+    *("no_emotion",),
     NOT_ASKED_YET,
 })  # fmt: skip
 _BY_PEOPLE = {"cer_votes": "cer", "coe_reviews": "coe", "rankings": "rank"}
@@ -44,7 +47,7 @@ def of_release(made: Release) -> Section:
         Table("", ("source", "rows", "licence", "consent", "collected"), sources),
         Table("", ("check", "", "found", "what"), [(f.check, f.severity, f.count, f.what) for f in made.findings]),
     ]
-    return Section("release", "gongqing releases", tables)
+    return Section("release", tables=tables)
 
 
 def since(home: Path, before: str, name: str) -> Section:
@@ -62,7 +65,7 @@ def funnel(store: Store) -> Section:
         if units and table not in AFTER_RELEASE and store.current(table):
             lines += _of_table(store, table, units)
     columns = ("table", "source", "of what", "kept", "dropped", "not needed, or not yet", "reasons")
-    return Section("funnel", "gongqing tables; gongqing show TABLE --dropped", [Table("", columns, lines)])
+    return Section("funnel", "gongqing tables", [Table("", columns, lines)])
 
 
 def _of_table(store: Store, table: str, units: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
@@ -102,16 +105,17 @@ def sets(store: Store) -> Section:
         counts = (pl.col("split").eq(split).sum().alias(split) for split in SPLITS)
         counted = rows.group_by("variant", made_by=made_by).agg(*counts).sort("variant", "made_by")
         lines += [(config, *row) for row in counted.collect().iter_rows()]
-    return Section("sets", "gongqing report", [Table("", ("set", "rewriting", "written by models", *SPLITS), lines)])
+    return Section("sets", tables=[Table("", ("set", "rewriting", "written by models", *SPLITS), lines)])
 
 
 def days(store: Store) -> Section:
-    """Posts by month of posting."""
+    """Posts by month of posting, in Shanghai."""
     if not store.current("unique_posts"):
-        return Section("days", "")
-    months = store.read("unique_posts").group_by(month=pl.col("posted_at").dt.strftime("%Y-%m")).len().sort("month")
+        return Section("days")
+    there = pl.col("posted_at").dt.convert_time_zone(SHANGHAI.key)
+    months = store.read("unique_posts").group_by(month=there.dt.strftime("%Y-%m")).len().sort("month")
     rows = [(month or "unknown", n) for month, n in months.collect().iter_rows()]
-    return Section("days", "gongqing report", [Table("", ("month", "posts"), rows)])
+    return Section("days", tables=[Table("", ("month", "posts"), rows)])
 
 
 def personal(store: Store) -> Section:
@@ -130,7 +134,7 @@ def personal(store: Store) -> Section:
         measures = (f"{name}{bound}" for name in ("precision", "recall") for bound in ("", "_low", "_high"))
         columns = ("stage", "kind", "gold", "posts", *measures)
         tables.append(Table("calibrations", columns, store.read("calibrations").select(columns).collect().rows()))
-    return Section("personal", "gongqing report; gongqing show calibrations", tables)
+    return Section("personal", "gongqing show calibrations", tables)
 
 
 def papers(store: Store, made: Release | None) -> Section:
@@ -169,12 +173,25 @@ def models(home: Path) -> Section:
                 of_model = asked.setdefault((one.stage, one.model_asked, one.currency), [0, 0, Decimal(0)])
                 for place, value in enumerate((one.calls, one.failed, one.cost)):
                     of_model[place] += value
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (stage, model, calls, failed, f"{cost} {unit}", f"{1000 * cost / calls:.2f} {unit}" if calls else "")
         for (stage, model, unit), (calls, failed, cost) in sorted(asked.items())
     ]
     columns = ("stage", "model", "answers", "failed", "cost", "a thousand")
-    return Section("models", "gongqing ledger", [Table("", columns, rows)])
+    paid = Table("", columns, rows or [("nothing was asked for money", "", 0, 0, "0", "")])
+    return Section("models", "gongqing ledger", [paid, Table("", _MADE_BY, list(_made_by(Store(Home(home).data))))])
+
+
+_MADE_BY = ("table", "provider", "model", "prompt", "rows")
+
+
+def _made_by(store: Store) -> Iterator[tuple[Any, ...]]:
+    """Who made the rows of each table that models make, and by which prompt."""
+    for table, schema in TABLES.items():
+        if issubclass(schema, LlmMade) and store.current(table):
+            who = ("provider", "model_asked", "prompt_version")
+            counted = store.read(table).group_by(who).len().sort(who).collect()
+            yield from ((table, *row) for row in counted.iter_rows())
 
 
 def people(store: Store) -> Section:
@@ -190,4 +207,4 @@ def people(store: Store) -> Section:
         columns = ("kind", "question", "measure", "value", "low", "high", "n_items", "n_raters")
         rows = store.read("agreements").filter(annotator="all").select(columns).collect().rows()
         tables.append(Table("", columns, rows))
-    return Section("people", "gongqing review agreement", tables)
+    return Section("people", "gongqing review agreement cer", tables)

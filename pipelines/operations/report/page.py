@@ -39,26 +39,30 @@ def write_report(home: Path, *, release: str | None = None, lang: str = "en", fi
         raise _nothing(home)
     words: dict[str, Any] = tomllib.loads((_HERE / "words.toml").read_text(encoding="utf-8"))[lang]
     path = file or Home(home).folder / f"report-{lang}.html"
+    if path.is_dir() or not path.parent.is_dir():
+        problem = "a folder" if path.is_dir() else "in a folder that there is not"
+        raise RequestError(f"the report cannot be written: its place is {problem}", where=path, hint="name a file")
     with no_erasure(home):  # or what is erased meanwhile would stand on a page that is written behind it
         shown = [one for one in sections(home, release) if not one.empty]
         if not shown:
             raise _nothing(home)
-        values = {"words": words, "sections": shown, "cell": _cell, "visible": _visible}
+        of = f" --release {release}" if release else ""
+        values = {"words": words, "sections": shown, "cell": cell, "visible": _visible, "of": of}
         html = render_page(_HERE / "page.html.j2", words["title"], lang=lang, **values)
         write_whole(path, html)
     return path
 
 
-def sections(home: Path, release: str | None = None) -> Iterator[Section]:
-    """All sections, some with nothing to show; of a release, by default the current one, where there is one.
+def sections(home: Path, release: str | None = None, key: str | None = None) -> Iterator[Section]:
+    """All sections, or one, some with nothing to show; of a release, by default the current one, where there is one.
 
     Of a release are its own section, what changed, and the papers' tables; all else is of the home as it is. A section
-    that cannot be made says why, and the others stand. Raises UnknownName for another release.
+    that cannot be made says why, and the others stand. Raises UnknownName for another release or section.
     """
     store, releases = Store(Home(home).data), Releases(home)
     made = releases.current() if release is None else releases.read(release)
     makers: dict[str, Callable[[], Section]] = {
-        "release": lambda: figures.of_release(made) if made else Section("release", ""),
+        "release": lambda: figures.of_release(made) if made else Section("release"),
         "funnel": partial(figures.funnel, store),
         "sets": partial(figures.sets, store),
         "cleaned": partial(samples.cleaned, store),
@@ -72,16 +76,18 @@ def sections(home: Path, release: str | None = None) -> Iterator[Section]:
         "changes": lambda: _since(home, releases, made),
         "walked": partial(samples.walked, store),
     }
-    for key, make in makers.items():
+    if key is not None and key not in makers:
+        raise UnknownName("section", key, makers)
+    for name in makers if key is None else [key]:
         try:
-            yield make()
+            yield makers[name]()
         except (StoreError, LedgerError) as error:
-            yield Section(key, "gongqing doctor", problem=str(error))
+            yield Section(name, "gongqing doctor", problem=error.what)
 
 
 def _since(home: Path, releases: Releases, made: Release | None) -> Section:
     before = _before(releases, made.name) if made else None
-    return figures.since(home, before, made.name) if made and before else Section("changes", "")
+    return figures.since(home, before, made.name) if made and before else Section("changes")
 
 
 def _before(releases: Releases, name: str) -> str | None:
@@ -95,11 +101,12 @@ def _nothing(home: Path) -> RequestError:
     return RequestError("there is nothing to report", where=home, hint=hint)
 
 
-def _cell(value: object) -> str:
+def cell(value: object) -> str:
+    """A value as the page writes it."""
     if value is None:
         return "–"
     if isinstance(value, float):
-        return f"{value:,.3f}"
+        return f"{value:,.3f}".rstrip("0").rstrip(".")
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

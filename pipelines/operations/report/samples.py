@@ -10,10 +10,12 @@ from typing import Any
 
 import polars as pl
 
+from crawlers.dates import SHANGHAI
 from pipelines.core.home import Home
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.operations.lineage import Event, why
 from pipelines.operations.look import rows_to_show
+from pipelines.operations.report.figures import NOT_NEEDED
 from pipelines.operations.report.section import Sample, Section, Table, Text
 from pipelines.operations.row_texts import raw_rows, rows_by_id, text_of
 from pipelines.store.store import Store
@@ -35,7 +37,7 @@ _CHAINED = "coe_chains"
 def cleaned(store: Store) -> Section:
     """Posts whose text cleaning changed, first one of each kind of personal data, with the change marked."""
     if not store.current("clean_posts"):
-        return Section("cleaned", "")
+        return Section("cleaned")
     posts = _fit_posts(store)
     kinds = posts.select("post_id", kind=pl.col("pii").list.eval(pl.element().struct.field("kind"))).explode("kind")
     first = [_drawn(ids["post_id"].to_list())[0] for _, ids in sorted(kinds.drop_nulls().group_by("kind")) if len(ids)]
@@ -60,7 +62,7 @@ def dropped(store: Store) -> Section:
             continue
         reasons = store.read_dropped(table).select(pl.col("reason").unique().sort()).collect()["reason"]
         for reason in reasons:
-            if reason in _NEVER_SHOWN:
+            if reason in _NEVER_SHOWN or reason in NOT_NEEDED:
                 continue
             rows = rows_to_show(store, table, 10, dropped=True, where=f"reason = '{reason}'", sample=True)
             rows = rows.with_columns(owner=_OWNER)
@@ -71,13 +73,13 @@ def dropped(store: Store) -> Section:
                 detail = f" ({row['detail']})" if row["detail"] else ""
                 title = f"{table}: {reason}{detail} · {row['row_id']}"
                 samples.append(_sample(row["row_id"], title, [Text("", [("", _short(row["text"]))])]))
-    return Section("dropped", "gongqing show clean_posts --dropped --sample", samples=samples)
+    return Section("dropped", "gongqing show TABLE --dropped --sample", samples=samples)
 
 
 def merged(store: Store) -> Section:
     """Near-duplicates beside the post that stayed, differences marked."""
     if not store.current("unique_posts"):
-        return Section("merged", "")
+        return Section("merged")
     texts = dict(_fit_posts(store).select("post_id", "text").iter_rows())
     lost = store.read_dropped("unique_posts").filter(reason="near_duplicate").select("row_id", "detail").collect()
     details = dict(lost.iter_rows())
@@ -151,16 +153,18 @@ def _said(texts: list[Text]) -> set[str]:
     return {piece for text in texts for _, piece in text.pieces}
 
 
-_STEPS = ("table", "row", "what", "detail", "cost")
+_STEPS = ("when", "table", "row", "what", "detail", "cost")
 
 
-def _step(event: Event) -> tuple[str, str, str, str, str]:
+def _step(event: Event) -> tuple[str, ...]:
     paid: dict[str, Any] = {}
     for call in event.calls:
         paid[call.currency] = paid.get(call.currency, 0) + call.cost
     cost = ", ".join(f"{amount} {currency}" for currency, amount in paid.items())
     what = event.what if event.reason is None else f"{event.what}: {event.reason}"
-    return event.table, event.row_id, what, event.detail or "", cost
+    when = f"{event.made:%Y-%m-%d %H:%M}" if event.made else ""
+    posted = [f"posted {event.posted.astimezone(SHANGHAI):%Y-%m-%d}"] if event.posted else []
+    return when, event.table, event.row_id, what, ", ".join([*posted, *filter(None, [event.detail])]), cost
 
 
 def _sample(row_id: str, title: str, texts: list[Text], steps: Table | None = None) -> Sample:

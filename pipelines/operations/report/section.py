@@ -31,10 +31,12 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page, by the key of its words, with the command that reprints its figures."""
+    """A part of the page, by the key of its words, with the command that shows more; `gongqing report --section KEY`
+    reprints it.
+    """
 
     key: str
-    command: str
+    command: str = ""
     tables: list[Table] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     problem: str = ""  # why it could not be made

@@ -93,9 +93,10 @@ def test_a_run_without_a_budget_leaves_the_table_and_one_with_it_asks_each_quest
     assert rows(home).equals(before)
     assert vendor.stats()["requests"] == requests
     assert "left as it stands: it waits for a budget" in messages(instance, made)
-    for _ in range(2):
+    for forecast in (True, False):
         made = materialize(instance, home, provider="openai", budget=1.0)
         assert made.success
+        assert ("to be asked, at most: forecast_calls" in messages(instance, made)) is forecast, "before it is spent"
         assert vendor.stats()["requests"] - requests == rows(home).height > 0
     assert set(rows(home)["provider"]) == {"openai"}
     assert set(rows(home)["model_served"]) == {"invented/stub"}

@@ -27,9 +27,9 @@ def home(labelled_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return tmp_path / "home"
 
 
-def tick() -> tuple[list[str | None], str | None]:
+def tick(opened: dg.DagsterInstance | None = None) -> tuple[list[str | None], str | None]:
     """The keys of the runs that it asks for, or why it asks for none."""
-    with dg.build_sensor_context() as context:
+    with dg.build_sensor_context(instance=opened or dg.DagsterInstance.ephemeral()) as context:
         said = labels_from_people.evaluate_tick(context)
     return [one.run_key for one in said.run_requests or []], said.skip_message
 
