@@ -83,8 +83,8 @@ def _imported(released: Released) -> dict[str, str]:
 
 def _days(fetched: pl.Series) -> str:
     """The first and the last day (UTC) of a crawl; empty where nobody knows."""
-    days = sorted({str(day) for day in (fetched.min(), fetched.max()) if day is not None})
-    return f"crawled {' – '.join(day[:10] for day in days)}" if days else ""
+    days = sorted({str(day)[:10] for day in (fetched.min(), fetched.max()) if day is not None})
+    return f"crawled {' – '.join(days)}" if days else ""
 
 
 def media(released: Released) -> Iterator[Finding]:
