@@ -1,6 +1,7 @@
 """Markdown from the templates beside this module: the card, the licences, the changelog."""
 
 from functools import cache
+from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ def _environment() -> "Environment":
     environment = Environment(  # noqa: S701 - Markdown, not HTML
         loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    environment.filters |= {"cell": _cell, "columns": lambda rows: list(zip(*rows, strict=True))}
+    environment.filters |= {"cell": _cell, "html": _html, "columns": lambda rows: list(zip(*rows, strict=True))}
     environment.tests["figures"] = lambda column: not any(isinstance(value, str) for value in column)
     return environment
 
@@ -31,3 +32,8 @@ def _cell(value: Any) -> str:
         return "–"
     text = f"{value:,}" if isinstance(value, int) else str(value)
     return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _html(text: str) -> str:
+    """A text of somebody else's as it is: no mark of it means anything to Markdown within a block of HTML."""
+    return "<br>".join(escape(text, quote=False).splitlines())

@@ -120,8 +120,8 @@ def test_a_floor_refuses_a_release_until_it_is_measured_and_the_card_says_it(hom
     assert [one.kind for one in release.calibrations] == ["name", "others", "contact", "any"]
     assert _run("export", "folder", str(tmp_path / "out")).exit_code == 0
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
-    line = "* personal data, names: precision 1.00 [.21, 1.00], recall .50 [.09, .91] on 4 posts (`gold.jsonl`)\n"
-    assert line in card
+    line = "| personal data, names | 1.00 [.21, 1.00] | .50 [.09, .91] | – | – | 4 | `gold.jsonl` |\n"
+    assert card.count(line) == 2, "in both languages"
     assert "personal data, contact data" not in card, "nothing to say of"
 
     (home / "gongqing.toml").write_text("[release.floors]\npersonal_data.name.recall = 0.9\n")

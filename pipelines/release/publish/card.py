@@ -16,14 +16,16 @@ import pyarrow.parquet as pq
 from pipelines.release.markdown import render
 from pipelines.release.publish.citation import arxiv_ids, bibtex
 from pipelines.release.publish.client import set_environment
-from pipelines.release.publish.making import models
+from pipelines.release.publish.making import Kept, Making, models
 from pipelines.release.publish.measures import LENGTHS, TOPICS, Measures
 from pipelines.release.publish.private import PUBLISHABLE
 from pipelines.release.publish.public import WITHHELD, WITHHELD_MEANS
 from pipelines.release.publish.samples import samples
+from pipelines.release.publish.words import word, words
 from pipelines.settings import ROOT
 from pipelines.store.release_manifest import MEDIA, Agreed, Calibration, Judge, Release, Source, text_only
 from schemas.labels import CALIBRATED, OMEGA, SPLITS
+from schemas.reasoning import Lang
 from schemas.tables import TABLES
 
 LICENCES = "LICENSE.md"  # the Hub links to a file of this name, and to no other
@@ -39,36 +41,10 @@ _LICENCES = (
 _REMARK = re.compile(r"\s*\(.*\)$")
 # Checks that were allowed: today's name, and the one of older releases.
 _OF_NO_MODEL = frozenset({"not_from_a_model", "rules_rows"})
+_OF_ROWS = ("withheld", "left_out", "renamed")  # findings of what became of rows when they were published
 _TASKS = {
     **{"sft": ("text-generation",), "grpo": ("text-generation", "reinforcement-learning")},
     **{"rm": ("text-generation", "text-ranking")},
-}
-_CONSENTS = {
-    "given": "the writers agreed to publication",
-    "public_licence": "published under a public licence",
-    "agreement": "handed out to those who sign an agreement; texts withheld here",
-    "not_asked": "the writers were not asked; texts withheld here",
-    "synthetic": "written by a model",
-    "invented": "invented for this project",
-}
-_CONSENTS_ZH = {
-    "given": "作者同意公开",
-    "public_licence": "以公开许可发布",
-    "agreement": "签署协议后才能取得；此处不含原文",
-    "not_asked": "未征求过作者意见；此处不含原文",
-    "synthetic": "由模型写成",
-    "invented": "为本项目虚构",
-}
-_CONFIGS_ZH = {
-    "sft_coe": "Empathy-R1：共情链（CoE）的热启动对话",
-    "sft_cer": "COMPEER：可控共情推理（CER）的热启动对话，只学最后一句",
-    "rm_triplets": "Empathy-R1：奖励模型的三元组：提问、更好的回答、更差的回答",
-    "rm_process": "COMPEER：过程奖励模型，逐步评判",
-    "rm_outcome": "COMPEER：结果奖励模型，评判回应",
-    "rm_unified": "COMPEER：统一奖励模型，步骤与回应一起评判",
-    "grpo_ecot": "MindChat-R0：一则求助，要求以 ECoT 回答",
-    "grpo_coe": "Empathy-R1：一则有人回答过的提问，要求以 CoE 回答",
-    "grpo_cer": "COMPEER：抽样得到的一轮对话，要求以 CER 回答",
 }
 _GATE = (
     "These texts tell of people in distress, or are written like them. Access is given by hand, for research that does "
@@ -128,69 +104,98 @@ def card(
     tables: Sequence[PaperTable],
     pictures: Iterable[str],
     repo: str,
-    made: Sequence[tuple[str, int, int, str]] = (),
+    made: Making | None = None,
 ) -> str:
     """The card of what is published of a release, whose shards lie in `folder`.
 
-    `tables` are the papers' over its home, `pictures` paths beside the card, `repo` its name for the lines that load
-    it, `made` what each table kept and dropped (`making.funnel`).
+    `tables` are the papers' over its home, `pictures` paths beside the card, `made` how its rows came about; `repo` is
+    its name on the Hub, without which the card speaks of a folder.
     """
     first = _main(release)
     creators = (release.settings.get("publish") or {}).get("creators") or []
     titles = {LENGTHS: "Lengths of rows by config", TOPICS: "Prompts by primary category"}
+    private = any(source.consent not in PUBLISHABLE for source in release.sources)
     body = render(
         "card",
         release=release,
         repo=repo,
         total=_total(release),
         languages=", ".join(f"{name} {rows:,}" for name, rows in measures.languages.most_common()),
-        text_only=text_only(release).capitalize(),
+        media=text_only(release).partition(": ")[2],
         of_no_model=_of_no_model(release, measures),
         unreviewed=measures.unreviewed,
         first={"config": first, "split": _splits(release, first)[0]},
-        configs={
-            "head": ["config", *SPLITS, "what it is"],
-            "rows": [(*_counts(release, config), _description(config)) for config in release.configs],
-        },
-        configs_zh=[(*_counts(release, config), _CONFIGS_ZH[config]) for config in release.configs],
-        made=[(f"`{table}`", *rest) for table, *rest in made],
+        en=_half(release, made or Making(), "en"),
+        zh=_half(release, made or Making(), "zh"),
         models=models(release),
-        prompts=[(f"`{prompt}`", versions) for prompt, versions in release.prompts.items()],
+        prompts=[version for versions in release.prompts.values() for version in versions.split(", ")],
         samples=samples(release, folder),
         creators=", ".join(creators),
         citation=bibtex(release, repo, creators),
         schemas=_schemas(release),
-        sources=[
-            (
-                *(source.name, source.rows, source.licence or "not stated", _CONSENTS[source.consent]),
-                *(source.collected, " ← ".join(source.lineage)),
-            )
-            for source in release.sources
-        ],
-        sources_zh=[
-            (source.name, source.rows, source.licence or "未注明", _CONSENTS_ZH[source.consent])
-            for source in release.sources
-        ],
-        withholds=any(source.consent not in PUBLISHABLE for source in release.sources),
-        lacking=_lacking(release),
-        calibrations=[_figures(one) for one in release.calibrations if one.precision or one.recall],
-        agreement={
-            "head": ["of", "items", "people", *_MEASURES.values()],
-            "rows": [_agreed(one) for one in release.agreement],
-        },
+        withholds=private,
+        restores=bool(repo) and (private or any(one.check == "withheld" for one in release.findings)),
+        calibrations=[_calibrated(one) for one in release.calibrations if one.precision or one.recall],
+        measures=list(_MEASURES.values()),
+        agreement=[_agreed(one) for one in release.agreement],
         judges=[_judged(one) for one in release.judges],
         papers=tables,
         pictures=[(titles[path], path) for path in pictures],
-        findings=[
-            one.what if f"{one.count:,}" in one.what.split() else f"{one.what} ({one.count:,} in all)"
-            for one in release.findings
-            if one.check not in ("withheld", "left_out", "consent", MEDIA)
-        ],
         allows_risk=(release.settings.get("prompts") or {}).get("allow_risk"),
         # Whom to call: the first part.
         crisis=_CRISIS.read_text(encoding="utf-8").partition("\n## ")[0].rstrip().replace("# ", "## ", 1),
     )
     return f"---\n{_front(release, folder, measures)}\n---\n\n{body}"
+
+
+def _half(release: Release, made: Making, lang: Lang) -> dict[str, Any]:
+    """What both halves of a card say in their own words."""
+    of_configs = {config: _description(config) for config in release.configs} if lang == "en" else words()["configs"]
+    return {
+        "configs": [
+            (f"`{config}`", *(release.rows(config, split) for split in SPLITS), of_configs[config])
+            for config in release.configs
+        ],
+        "sources": [_source(source, lang) for source in release.sources],
+        "flow": [(one.source, word("units", one.unit, lang), *one[2:]) for one in made.flow],
+        "made": [_made(one, lang) for one in made.tables],
+        "lacking": _lacking(release, lang),
+        "findings": [
+            _found(one.check, one.what if f"{one.count:,}" in one.what.split() else f"{one.what} ({one.count:,})", lang)
+            for one in release.findings
+            if one.check not in {*_OF_ROWS, *_OF_NO_MODEL, "consent", MEDIA}
+        ],
+    }
+
+
+def _source(source: Source, lang: Lang) -> tuple[Any, ...]:
+    collected, unknown = source.collected, "not stated"
+    if lang == "zh":
+        unknown = "未注明"
+        for english, chinese in (("crawled ", "抓取于 "), ("imported ", "导入于 "), ("imported", "导入")):
+            collected = collected.replace(english, chinese)
+    consent, lineage = word("consents", source.consent, lang), " ← ".join(source.lineage)
+    return source.name, source.rows, source.licence or unknown, consent, collected, lineage
+
+
+def _made(one: Kept, lang: Lang) -> tuple[Any, ...]:
+    """What a table kept and dropped: "posts, cleaned (`clean_posts`)", 136, 44, "answers 13 (too short), …"."""
+    name = f"`{one.table}`"
+    if one.table in words()["tables"]:
+        name = _apart(word("tables", one.table, lang), name, lang)
+    reasons = (
+        _apart(f"{word('units', unit, lang)} {n:,}", word("reasons", why, lang), lang) for unit, why, n in one.reasons
+    )
+    return name, one.kept, one.dropped, ("、" if lang == "zh" else ", ").join(reasons)
+
+
+def _found(check: str, what: str, lang: Lang) -> str:
+    """A finding, which is in English: in Chinese behind what the check looks for."""
+    return what if lang == "en" else _apart(words()["findings"].get(check, check), what, lang)
+
+
+def _apart(text: str, remark: str, lang: Lang) -> str:
+    return f"{text}（{remark}）" if lang == "zh" else f"{text} ({remark})"
 
 
 def _front(release: Release, folder: Path, measures: Measures) -> str:
@@ -248,10 +253,6 @@ def _main(release: Release) -> str:
     return next(iter(release.configs))
 
 
-def _counts(release: Release, config: str) -> tuple[Any, ...]:
-    return f"`{config}`", *(release.rows(config, split) for split in SPLITS)
-
-
 def _total(release: Release) -> int:
     return sum(release.rows(config) for config in release.configs)
 
@@ -266,26 +267,25 @@ def _licence(sources: Sequence[Source]) -> str:
     return names.pop() if len(names) == 1 and names <= set(_LICENCES) else "other"
 
 
-def _of_no_model(release: Release, measures: Measures) -> list[str] | None:
-    """How many rows of each config no model made; None where the release was not allowed to hold any."""
+def _of_no_model(release: Release, measures: Measures) -> list[tuple[str, int, int]] | None:
+    """Configs with how many of their rows no model made, of how many; None where the release was not allowed any."""
     if _OF_NO_MODEL.isdisjoint(release.allowed):
         return None
-    counts = measures.of_no_model.items()
-    return [f"{rows:,} of {release.rows(config):,} rows of `{config}`" for config, rows in counts if rows]
+    return [(config, rows, release.rows(config)) for config, rows in measures.of_no_model.items() if rows]
 
 
 def _description(config: str) -> str:
     return (TABLES[config].__doc__ or "").split("\n\n")[0].replace("\n", " ")
 
 
-def _schemas(release: Release) -> list[tuple[str, list[tuple[str, str, str]]]]:
+def _schemas(release: Release) -> list[tuple[list[str], list[tuple[str, str, str]]]]:
     """The columns of the configs, with those that have the same together."""
     configs: dict[tuple[tuple[str, str, str], ...], list[str]] = {}
     for config in release.configs:
         columns = [one for name, column in TABLES[config].columns().items() for one in _described(name, column)]
         described = [("`" + name + "`", *rest) for name, *rest in [*columns, (WITHHELD, "bool", WITHHELD_MEANS)]]
         configs.setdefault(tuple((name, kind, text) for name, kind, text in described if text), []).append(config)
-    return [(", ".join(f"`{config}`" for config in alike), list(columns)) for columns, alike in configs.items()]
+    return [(alike, list(columns)) for columns, alike in configs.items()]
 
 
 def _described(name: str, column: dy.Column) -> Iterator[tuple[str, str, str]]:
@@ -302,26 +302,22 @@ def _described(name: str, column: dy.Column) -> Iterator[tuple[str, str, str]]:
         yield name, f"list of {kind}" if isinstance(column, dy.List) else kind, text
 
 
-def _lacking(release: Release) -> dict[str, list[str]]:
-    """What happened to rows that are not published whole, with how many in each config."""
-    counts: dict[str, list[str]] = {}
+def _lacking(release: Release, lang: Lang) -> list[tuple[str, str]]:
+    """What happened to rows that are not published as they are, with how many in each config."""
+    counts: dict[tuple[str, str], list[str]] = {}
     for finding in release.findings:
-        if finding.check in ("withheld", "left_out"):
+        if finding.check in _OF_ROWS:
             config, _, what = finding.what.removeprefix("rows of ").partition(" ")
-            counts.setdefault(what, []).append(f"`{config}` {finding.count:,}")
-    return counts
+            counts.setdefault((finding.check, what), []).append(f"`{config}` {finding.count:,}")
+    return [(_found(check, f"rows that {what}", lang), ", ".join(those)) for (check, what), those in counts.items()]
 
 
-def _figures(measured: Calibration) -> str:
-    """What rules find, in a line: "risk, any sign: precision .96 [.92, .98], recall … on 1,097 posts (…)"."""
-    shares = {"precision": measured.precision, "recall": measured.recall}
-    figures = [
-        f"{name} {_short(share[0])} [{_short(share[1])}, {_short(share[2])}]" for name, share in shares.items() if share
-    ]
-    figures += [f"AUC of the score {_short(measured.auc)}"] if measured.auc is not None else []
-    by = [f"`{measured.gold}`", *([f"κ {_short(measured.kappa)}"] if measured.kappa is not None else [])]
-    what = f"{measured.stage.replace('_', ' ')}, {CALIBRATED[measured.stage].get(measured.kind, measured.kind)}"
-    return f"{what}: {', '.join(figures)} on {measured.posts:,} posts ({', '.join(by)})"
+def _calibrated(one: Calibration) -> tuple[Any, ...]:
+    """How well rules find a kind: "risk, any sign", .96 [.92, .98], …"""
+    what = f"{one.stage.replace('_', ' ')}, {CALIBRATED[one.stage].get(one.kind, one.kind)}"
+    shares = (None if share is None else _in_interval(share) for share in (one.precision, one.recall))
+    single = (None if figure is None else _short(figure) for figure in (one.auc, one.kappa))
+    return what, *shares, *single, one.posts, f"`{one.gold}`"
 
 
 def _agreed(one: Agreed) -> tuple[Any, ...]:
@@ -336,14 +332,11 @@ def _in_interval(figure: tuple[float, float | None, float | None] | None) -> str
     return _short(value) if low is None or high is None else f"{_short(value)} [{_short(low)}, {_short(high)}]"
 
 
-def _judged(one: Judge) -> str:
-    """A line: "m, cer preference: may stand in for a person (ω .67, …)"."""
-    verdict = "may" if one.omega >= OMEGA else "may not"
-    kappas = (("κ with people", one.kappa), ("κ among people", one.kappa_of_people))
-    figures = [f"ω {_short(one.omega)}", f"ρ {_short(one.rho)}", f"ε {_short(one.epsilon)}"]
-    figures += [f"{name} {_short(kappa)}" for name, kappa in kappas if kappa is not None]
-    what = f"`{one.model}`, {one.kind} {one.question}: {verdict} stand in for a person"
-    return f"{what} ({', '.join(figures)}; {one.items:,} items, {one.people} people)"
+def _judged(one: Judge) -> tuple[Any, ...]:
+    kappas = (None if kappa is None else _short(kappa) for kappa in (one.kappa, one.kappa_of_people))
+    passes = "✓" if one.omega >= OMEGA else "✗"
+    figures = map(_short, (one.omega, one.rho, one.epsilon))
+    return f"`{one.model}`", f"{one.kind}: {one.question}", passes, *figures, *kappas, one.items, one.people
 
 
 def _short(figure: float) -> str:

@@ -12,12 +12,14 @@ _FILE = ROOT / "CITATION.cff"
 
 
 def bibtex(release: Release, repo: str, creators: Sequence[str]) -> str:
-    """An entry for the release, by its `creators` or the authors that the file names, and one for each paper."""
+    """An entry for the release, by its `creators` or the authors that the file names, and one for each paper; without
+    a `repo` it names no address.
+    """
     cited = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
     authors = " and ".join(f"{{{name}}}" for name in creators or [one["name"] for one in cited["authors"]])
     fields = {
         **{"title": f"{{gongqing 共情: {release.name}}}", "author": authors, "year": str(release.made_at.year)},
-        **{"howpublished": f"\\url{{https://huggingface.co/datasets/{repo}}}"},
+        **({"howpublished": f"\\url{{https://huggingface.co/datasets/{repo}}}"} if repo else {}),
         **{"note": f"Release {release.name}, content {release.content}"},
     }
     return "\n\n".join([_entry("misc", f"gongqing_{release.name}", fields), *map(_paper, cited["references"])])

@@ -12,7 +12,7 @@ from pipelines.core.files import full_disk_reported, sync
 from pipelines.core.modes import hand_over
 from pipelines.errors import RequestError
 from pipelines.release.publish.card import LICENCES, PaperTable, card, licences
-from pipelines.release.publish.making import funnel
+from pipelines.release.publish.making import making
 from pipelines.release.publish.measures import PICTURES, measure, pictures
 from pipelines.release.publish.private import read_private
 from pipelines.release.publish.public import is_public, publish_rows, require_no_private_text, restore_rows
@@ -37,10 +37,9 @@ def export_folder(
 ) -> Release:
     """Write what may be published of a release to `target`, which must be new or empty: all of it or nothing.
 
-    `store` has the texts that may not be printed; `tables` and `repo` (default: a placeholder) are for the card, which
-    what is only turned into another form has no need of (`with_card`). A
-    release that came from the Hub was published by somebody who had the texts that it withholds: its rows stay as they
-    are.
+    `store` has the texts that may not be printed; `tables` and `repo` (none: a folder is given away) are for the card,
+    which what is only turned into another form has no need of (`with_card`). A release that came from the Hub was
+    published by somebody who had the texts that it withholds: its rows stay as they are.
 
     Returns the release as it is published. Raises as `Releases.read`; RequestError where `target` holds something;
     PrivateText where words would be published that may not be: nothing was written.
@@ -64,8 +63,8 @@ def export_folder(
             for path, png in drawn.items():
                 (staged / path).parent.mkdir(exist_ok=True)
                 (staged / path).write_bytes(png)
-            made = funnel(store, release.pins) if ours else []
-            written = card(published, staged, measures, tables, drawn, repo or "OWNER/NAME", made)
+            made = making(store, release, folder) if ours else None
+            written = card(published, staged, measures, tables, drawn, repo, made)
             (staged / CARD).write_text(written, encoding="utf-8")
         if text := licences(published):
             (staged / LICENCES).write_text(text, encoding="utf-8")

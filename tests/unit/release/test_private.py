@@ -147,7 +147,7 @@ def test_a_publication_from_elsewhere_is_passed_on_as_it_came(tmp_path, store):
     assert export(home, "v1", tmp_path / "again") == published
     again = {row["row_id"]: row for path in (tmp_path / "again").glob("*/*.parquet") for row in rows_of(path)}
     assert again == rows
-    assert "The papers' tables" not in (tmp_path / "again" / "README.md").read_text(encoding="utf-8")
+    assert "M Table 1" not in (tmp_path / "again" / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_file_named_after_a_person_is_not_published(tmp_path, store):
