@@ -1,7 +1,8 @@
 """A month of nights on one home: in the end its tables are those of one refresh of all that came, and nothing is lost.
 
-A real crawl of the replica each night, then a refresh. Posts and late answers come in; a site is blocked, a disk is
-full, a refresh is killed, a clock is set back, somebody's words are erased, Dagster's database and a table are lost.
+A real crawl of the replica each night, then a refresh. Posts and late answers come in; a site is blocked, at once or
+halfway, a disk is full, a refresh is killed, a clock is set back, somebody's words are erased, Dagster's database and a
+table are lost.
 """
 
 import datetime as dt
@@ -42,6 +43,7 @@ class Month:
         self.standing: dict[int, list[str]] = {}  # what somebody should know, in the morning after each night
         self.faults: dict[int, Callable[[], None]] = {
             4: self.site_is_blocked,
+            7: lambda: self.site_is_blocked(after=6),
             9: self.disk_is_full,
             13: self.refresh_is_killed,
             17: self.clock_is_set_back,
@@ -71,9 +73,9 @@ class Month:
     def causes(self) -> list[str]:
         return [cause.key for cause in standing_causes(self.folder, Settings(), self.now)]
 
-    def site_is_blocked(self) -> None:
-        """The next night's window reaches back to the days that were missed."""
-        self.replica.server.trouble = Troubles(wall="challenge")
+    def site_is_blocked(self, after: int = 0) -> None:
+        """After some pages. The next night's window reaches back to the days that were missed."""
+        self.replica.server.trouble = Troubles(wall="challenge", wall_after=after)
         yesterday = self.now.date() - DAY
         job = self.home.prepare(yesterday - 2 * DAY, yesterday, base_url=self.replica.url, delays=False)
         self.home.fork(job, self.now.isoformat())
@@ -148,7 +150,7 @@ def test_a_month_of_good_and_bad_nights_ends_where_one_refresh_of_all_that_came_
     assert rows["post_id"].is_unique().all(), "none is doubled"
     assert set(rows["post_id"]) == there - {month.erased}, "none is lost but what was erased"
     require_sound(month.folder)
-    assert month.standing == {4: ["crawl replica blocked"]}, "nothing else is left for a person to mend"
+    assert month.standing == {night: ["crawl replica blocked"] for night in (4, 7)}, "nothing else is left to mend"
     assert not any(one.ran for one in refresh(month.folder, Settings()))
 
     once = home_with(month.folder, tmp_path / "once", ["raw_posts", "splits"])

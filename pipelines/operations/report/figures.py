@@ -16,7 +16,7 @@ from pipelines.flow.stages import MAKERS
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.questions import NOT_ASKED_YET
 from pipelines.operations.paper_tables import paper_tables
-from pipelines.operations.report.section import Section, Table
+from pipelines.operations.report.section import Reasons, Section, Table
 from pipelines.release.changes import changes, sections_of
 from pipelines.release.checks.released import CONFIGS
 from pipelines.store.reconciliation import count
@@ -84,9 +84,8 @@ def _of_table(store: Store, table: str, units: tuple[str, ...]) -> Iterator[tupl
     for unit, name in sorted({*kept, *lost}, key=lambda one: (units.index(one[0]) if one[0] in units else 99, one)):
         reasons = lost.get((unit, name), Counter())
         needless = sum(n for reason, n in reasons.items() if reason in NOT_NEEDED)
-        said = ", ".join(f"{reason} {n:,}" for reason, n in reasons.most_common())
         there = kept[unit, name] if unit in units else None  # of what a table holds only a part of
-        yield table, name, unit, there, reasons.total() - needless, needless, said
+        yield table, name, unit, there, reasons.total() - needless, needless, Reasons(reasons.most_common())
 
 
 def _key_of(rows: pl.DataFrame) -> str:

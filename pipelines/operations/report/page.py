@@ -11,7 +11,8 @@ from pipelines.core.home import Home
 from pipelines.core.page import render_page
 from pipelines.errors import LedgerError, RequestError, StoreError, UnknownName
 from pipelines.operations.report import figures, samples
-from pipelines.operations.report.section import Section
+from pipelines.operations.report.section import Reasons, Section
+from pipelines.release.publish.words import word
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
@@ -47,7 +48,7 @@ def write_report(home: Path, *, release: str | None = None, lang: str = "en", fi
         if not shown:
             raise _nothing(home)
         of = f" --release {release}" if release else ""
-        values = {"words": words, "sections": shown, "cell": cell, "visible": _visible, "of": of}
+        values = {"words": words, "sections": shown, "cell": partial(cell, lang=lang), "visible": _visible, "of": of}
         html = render_page(_HERE / "page.html.j2", words["title"], lang=lang, **values)
         write_whole(path, html)
     return path
@@ -101,10 +102,14 @@ def _nothing(home: Path) -> RequestError:
     return RequestError("there is nothing to report", where=home, hint=hint)
 
 
-def cell(value: object) -> str:
-    """A value as the page writes it."""
+def cell(value: object, lang: str = "en") -> str:
+    """A value as the page writes it: reasons by their codes, which commands take, in Chinese in words as well."""
     if value is None:
         return "–"
+    if isinstance(value, Reasons):
+        if lang == "zh":
+            return "、".join(f"{word('reasons', one, 'zh')}（{one}）{n:,}" for one, n in value)
+        return ", ".join(f"{one} {n:,}" for one, n in value)
     if isinstance(value, float):
         return f"{value:,.3f}".rstrip("0").rstrip(".")
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -5,6 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 
+class Reasons(tuple[tuple[str, int], ...]):
+    """Why rows were dropped: each reason with how many."""
+
+
 class Table(NamedTuple):
     """Figures: `title` may be empty."""
 

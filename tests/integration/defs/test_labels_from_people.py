@@ -65,8 +65,15 @@ def test_new_labels_ask_for_a_refresh_once(home: Path, monkeypatch: pytest.Monke
     with another_at_work(home):
         runs, why = tick()
         assert (runs, "at work" in str(why)) == ([], True)
-    [key], why = tick()
-    assert (bool(key), why) == (True, None)
+    with dg.DagsterInstance.ephemeral() as opened:
+        [key], why = tick(opened)
+        assert (bool(key), why) == (True, None)
+        event = opened.get_latest_materialization_event(dg.AssetKey("cer_votes"))
+        assert event is not None, "the web UI shows what came"
+        assert event.asset_materialization is not None
+        shown = event.asset_materialization.metadata["sample"]
+        assert isinstance(shown, dg.TableMetadataValue)
+        assert all(one.data["response"] for one in shown.records), "what was labelled"
     assert tick() == ([], "no new labels")
     (inbox / "again.jsonl").write_text("{}", encoding="utf-8")
     assert "1 files were refused" in str(tick()[1])
