@@ -192,7 +192,8 @@ def _refuse_idle(recipe: Recipe, encoder: str | None, provider: str | None, budg
 
 def _refuse_unknown_settings(recipe: Recipe, settings: Mapping[str, Any]) -> None:
     """verl's workers would meet a setting that the reward does not have in the first step."""
-    known = import_module(f"pipelines.rewards.{recipe.reward}").SETTINGS if recipe.reward else {}
+    reward = import_module(f"pipelines.rewards.{recipe.reward}") if recipe.reward else None
+    known = getattr(reward, "SETTINGS", {})
     for key, value in settings.items():
         _, separator, name = key.partition(REWARD_SETTING)
         if not separator:
