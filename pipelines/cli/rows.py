@@ -22,6 +22,7 @@ from pipelines.llm.ledger.records import PaidCall
 from pipelines.operations.lineage import Event
 from pipelines.operations.report.page import cell
 from pipelines.operations.report.section import Section
+from pipelines.operations.report.section import Table as Figures
 from schemas.table import LlmMade
 from schemas.tables import TABLES
 
@@ -141,14 +142,7 @@ def events(life: Iterable[Event]) -> Group:
 def section(part: Section) -> RenderableType:
     """A section of the report: its figures, and what it shows of rows, with the marks of what went and came."""
     shown: list[RenderableType] = [text(part.problem, "red")] if part.problem else []
-    for table in (table for table in part.tables if table.rows):
-        right = {
-            head for head, value in zip(table.columns, table.rows[0], strict=True) if isinstance(value, int | float)
-        }
-        figures = TextTable(*table.columns, right=right, title=table.title or None)
-        for values in table.rows:
-            figures.add_row(*map(cell, values))
-        shown += [figures, text("")]
+    shown += [_figures(table) for table in part.tables if table.rows]
     for sample in part.samples:
         shown += [text(sample.title, "bold yellow")]
         for said in sample.texts:
@@ -157,7 +151,17 @@ def section(part: Section) -> RenderableType:
                 text(piece, {"del": "red strike", "ins": "green"}.get(mark, "")) for mark, piece in said.pieces
             )
             shown += [*pieces, Padding(marked, (0, 0, 1, 4))]
+        shown += [_figures(sample.steps)] if sample.steps else []
     return Group(*shown) if shown else text("nothing to show")
+
+
+def _figures(table: Figures) -> Padding:
+    first = zip(table.columns, table.rows[0], strict=True)
+    right = {head for head, value in first if isinstance(value, int | float)}
+    figures = TextTable(*table.columns, right=right, title=table.title or None)
+    for values in table.rows:
+        figures.add_row(*map(cell, values))
+    return Padding(figures, (0, 0, 1, 0))
 
 
 def _beginning(event: Event) -> str:

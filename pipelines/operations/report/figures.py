@@ -19,8 +19,10 @@ from pipelines.operations.paper_tables import paper_tables
 from pipelines.operations.report.section import Reasons, Section, Table
 from pipelines.release.changes import changes, sections_of
 from pipelines.release.checks.released import CONFIGS
+from pipelines.release.publish.making import flow
 from pipelines.store.reconciliation import count
 from pipelines.store.release_manifest import Release
+from pipelines.store.releases import Releases
 from pipelines.store.store import Store
 from schemas.labels import SPLITS
 from schemas.table import LlmMade
@@ -32,18 +34,20 @@ NOT_NEEDED = frozenset({
     *("no_emotion",),
     NOT_ASKED_YET,
 })  # fmt: skip
+_FLOW = ("source", "of what", "came", "cleaned", "unique", "in the release")
 _BY_PEOPLE = {"cer_votes": "cer", "coe_reviews": "coe", "rankings": "rank"}
 # What a model says of rows, of which the papers give shares: the column, by its table.
 _SAID = {"emotions": ("emotion",), "cer_candidates": ("stage", "sentiment", "strategy")}
 
 
-def of_release(made: Release) -> Section:
-    """Its sets, sources and findings."""
+def of_release(home: Path, made: Release) -> Section:
+    """Its sets, sources and findings, and how many of each source's rows came and stand behind it."""
     rows = [(config, *(made.rows(config, split) for split in SPLITS)) for config in made.configs]
     sources = [(one.name, one.rows, one.licence or "none", one.consent, one.collected) for one in made.sources]
     tables = [
         Table("", ("release", "content", "made"), [(made.name, made.content, f"{made.made_at:%Y-%m-%d %H:%M}")]),
         Table("", ("set", *SPLITS), rows),
+        Table("", _FLOW, list(flow(Store(Home(home).data), made, Releases(home).folder(made.name)))),
         Table("", ("source", "rows", "licence", "consent", "collected"), sources),
         Table("", ("check", "", "found", "what"), [(f.check, f.severity, f.count, f.what) for f in made.findings]),
     ]

@@ -63,7 +63,7 @@ def sections(home: Path, release: str | None = None, key: str | None = None) -> 
     store, releases = Store(Home(home).data), Releases(home)
     made = releases.current() if release is None else releases.read(release)
     makers: dict[str, Callable[[], Section]] = {
-        "release": lambda: figures.of_release(made) if made else Section("release"),
+        "release": lambda: figures.of_release(home, made) if made else Section("release"),
         "funnel": partial(figures.funnel, store),
         "sets": partial(figures.sets, store),
         "cleaned": partial(samples.cleaned, store),
