@@ -146,7 +146,7 @@ def section(part: Section) -> RenderableType:
     for sample in part.samples:
         shown += [text(sample.title, "bold yellow")]
         for said in sample.texts:
-            pieces = [text(said.label, "dim")] if said.label else []
+            pieces = [text(f"{said.label} {said.of}".strip(), "dim")] if said.label else []
             marked = text("").join(
                 text(piece, {"del": "red strike", "ins": "green"}.get(mark, "")) for mark, piece in said.pieces
             )

@@ -85,25 +85,38 @@ _READ_OF = {"last_turn": ("prompt", "messages"), "reference": ("reward_model",)}
 
 
 def samples(name: str, rows: pl.DataFrame, store: Store) -> dict[str, dg.TableMetadataValue]:
-    """Some rows of a table: what was written, and apart from it all else, for a browser squeezes texts between many
-    columns.
+    """Some rows of a table: what was written, in one column before the keys, for a browser cuts off what is further
+    right; and apart from it all else.
     """
     table, texts = TABLES[name], TEXTS.get(name, {})
     drawn = _draw(presentable_rows(rows, store), table.key())
     if judged := _JUDGED.get(name):
-        of_table, keys, texts = judged[0], list(judged[1]), _columns(*judged[2])
-        there = store.read(of_table).select(*keys, *texts).collect() if store.pointer(of_table) else None
-        nothing = TABLES[of_table].create_empty().select(*keys, *texts)
-        drawn = drawn.join(nothing if there is None else there, on=keys, how="left", maintain_order="left")
+        of_table, by, texts = judged[0], list(judged[1]), _columns(*judged[2])
+        there = store.read(of_table).select(*by, *texts).collect() if store.pointer(of_table) else None
+        nothing = TABLES[of_table].create_empty().select(*by, *texts)
+        drawn = drawn.join(nothing if there is None else there, on=by, how="left", maintain_order="left")
     private = set(table.private_columns()) - texts.keys()
     cells = [_cells(row, private) for row in drawn.with_columns(**texts).to_dicts()]
     instead = {column for new in texts.keys() - set(rows.columns) for column in _READ_OF.get(new, ())}
     hashes = {column for column in _HASHES if rows.schema.get(column) == pl.String}
-    columns = [column for column in [*table.column_names(), *texts] if column not in _UNSHOWN | hashes | instead]
-    reads = [column for column in columns if column in texts or any(_reads(one[column]) for one in cells)]
+    columns = [*dict.fromkeys([*table.column_names(), *texts])]
+    columns = [column for column in columns if column not in _UNSHOWN | hashes | instead]
+    reads = [*texts] or [column for column in columns if any(_reads(one[column]) for one in cells)]
     others = [column for column in columns if column not in reads]
-    chosen = {"sample": dict.fromkeys([*table.key(), *reads]), "sample_fields": dict.fromkeys([*table.key(), *others])}
-    return {name: records({column: one[column] for column in of_it} for one in cells) for name, of_it in chosen.items()}
+    keys = table.key()
+    written = [column for column in reads if column not in keys]
+    shown: dict[str, Iterable[dict[str, Any]]] = {
+        "sample": ({**_in_one(one, written), **{key: one[key] for key in keys}} for one in cells),
+        "sample_fields": ({column: one[column] for column in dict.fromkeys([*keys, *others])} for one in cells),
+    }
+    return {name: records(entries) for name, entries in shown.items()}
+
+
+def _in_one(cells: Mapping[str, Any], columns: list[str]) -> dict[str, str]:
+    """The texts of a row as one, each behind its column's name where there are several."""
+    if len(columns) < 2:
+        return {column: str(cells[column] or "") for column in columns}
+    return {"text": "\n".join(f"【{column}】{cells[column]}" for column in columns if cells[column] is not None)}
 
 
 def _draw(rows: pl.DataFrame, key: list[str]) -> pl.DataFrame:

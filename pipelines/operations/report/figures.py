@@ -12,6 +12,7 @@ import polars as pl
 from crawlers.dates import SHANGHAI
 from pipelines.core.home import Home
 from pipelines.errors import NoVersion
+from pipelines.flow.clients import PAID
 from pipelines.flow.stages import MAKERS
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.questions import NOT_ASKED_YET
@@ -40,14 +41,13 @@ _BY_PEOPLE = {"cer_votes": "cer", "coe_reviews": "coe", "rankings": "rank"}
 _SAID = {"emotions": ("emotion",), "cer_candidates": ("stage", "sentiment", "strategy")}
 
 
-def of_release(home: Path, made: Release) -> Section:
-    """Its sets, sources and findings, and how many of each source's rows came and stand behind it."""
+def of_release(made: Release) -> Section:
+    """Its sets, sources and findings."""
     rows = [(config, *(made.rows(config, split) for split in SPLITS)) for config in made.configs]
     sources = [(one.name, one.rows, one.licence or "none", one.consent, one.collected) for one in made.sources]
     tables = [
         Table("", ("release", "content", "made"), [(made.name, made.content, f"{made.made_at:%Y-%m-%d %H:%M}")]),
         Table("", ("set", *SPLITS), rows),
-        Table("", _FLOW, list(flow(Store(Home(home).data), made, Releases(home).folder(made.name)))),
         Table("", ("source", "rows", "licence", "consent", "collected"), sources),
         Table("", ("check", "", "found", "what"), [(f.check, f.severity, f.count, f.what) for f in made.findings]),
     ]
@@ -60,8 +60,12 @@ def since(home: Path, before: str, name: str) -> Section:
     return Section("changes", f"gongqing diff {before} {name}", tables)
 
 
-def funnel(store: Store) -> Section:
-    """Of each table, source and unit how many were kept, dropped, and not needed."""
+def funnel(home: Path, made: Release | None) -> Section:
+    """Of each source how many came, and stand behind a release; of each table, source and unit how many were kept,
+    dropped, and not needed.
+    """
+    store = Store(Home(home).data)
+    through = list(flow(store, made, Releases(home).folder(made.name))) if made else []
     lines: list[tuple[Any, ...]] = []
     for table in TABLES:
         stage = MAKERS.get(table)
@@ -69,7 +73,7 @@ def funnel(store: Store) -> Section:
         if units and table not in AFTER_RELEASE and store.current(table):
             lines += _of_table(store, table, units)
     columns = ("table", "source", "of what", "kept", "dropped", "not needed, or not yet", "reasons")
-    return Section("funnel", "gongqing tables", [Table("", columns, lines)])
+    return Section("funnel", "gongqing tables", [Table("", _FLOW, through), Table("", columns, lines)])
 
 
 def _of_table(store: Store, table: str, units: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
@@ -108,7 +112,7 @@ def sets(store: Store) -> Section:
         counts = (pl.col("split").eq(split).sum().alias(split) for split in SPLITS)
         counted = rows.group_by("variant", made_by=made_by).agg(*counts).sort("variant", "made_by")
         lines += [(config, *row) for row in counted.collect().iter_rows()]
-    return Section("sets", tables=[Table("", ("set", "rewriting", "written by models", *SPLITS), lines)])
+    return Section("sets", tables=[Table("", ("set", "rewriting", "written or judged by", *SPLITS), lines)])
 
 
 def days(store: Store) -> Section:
@@ -168,7 +172,14 @@ def _counted(values: pl.Series) -> list[tuple[Any, int]]:
 
 
 def models(home: Path) -> Section:
-    """What models were asked for each stage, what it cost, and what a thousand answers cost."""
+    """What models were asked for each stage, how many rows rest on the answers (others were repaired, or are of rows
+    that are no more), what it cost, and what a thousand rows cost; and who made the rows, by which prompt.
+    """
+    made_by = list(_made_by(Store(Home(home).data)))
+    resting = Counter[tuple[str, str]]()
+    for table, provider, model, _, n in made_by:
+        if provider in PAID:
+            resting[MAKERS[table].name, model] += n
     asked: dict[tuple[str, str, str], list[Any]] = {}
     if Home(home).ledger.exists():
         with Ledger(Home(home).ledger) as ledger:
@@ -177,12 +188,20 @@ def models(home: Path) -> Section:
                 for place, value in enumerate((one.calls, one.failed, one.cost)):
                     of_model[place] += value
     rows: list[tuple[Any, ...]] = [
-        (stage, model, calls, failed, f"{cost} {unit}", f"{1000 * cost / calls:.2f} {unit}" if calls else "")
+        (
+            stage,
+            model,
+            calls,
+            n := resting[stage, model],
+            failed,
+            f"{cost} {unit}",
+            f"{1000 * cost / n:.2f} {unit}" if n else "",
+        )
         for (stage, model, unit), (calls, failed, cost) in sorted(asked.items())
     ]
-    columns = ("stage", "model", "answers", "failed", "cost", "a thousand")
-    paid = Table("", columns, rows or [("nothing was asked for money", "", 0, 0, "0", "")])
-    return Section("models", "gongqing ledger", [paid, Table("", _MADE_BY, list(_made_by(Store(Home(home).data))))])
+    columns = ("stage", "model", "answers", "rows", "failed", "cost", "a thousand rows")
+    paid = Table("", columns, rows or [("nothing was asked for money", "", 0, 0, 0, "0", "")])
+    return Section("models", "gongqing ledger", [paid, Table("", _MADE_BY, made_by)])
 
 
 _MADE_BY = ("table", "provider", "model", "prompt", "rows")

@@ -63,8 +63,8 @@ def sections(home: Path, release: str | None = None, key: str | None = None) -> 
     store, releases = Store(Home(home).data), Releases(home)
     made = releases.current() if release is None else releases.read(release)
     makers: dict[str, Callable[[], Section]] = {
-        "release": lambda: figures.of_release(home, made) if made else Section("release"),
-        "funnel": partial(figures.funnel, store),
+        "release": lambda: figures.of_release(made) if made else Section("release"),
+        "funnel": partial(figures.funnel, home, made),
         "sets": partial(figures.sets, store),
         "cleaned": partial(samples.cleaned, store),
         "dropped": partial(samples.dropped, store),

@@ -141,11 +141,11 @@ def _walk(store: Store, ledger: Ledger | None, row_id: str) -> Sample:
     for event in events:
         own = event.row_id in (row_id, row_id.partition("#")[0]) or event.table == "cer_candidates"
         if own and event.text and event.text not in _said(texts):
-            texts.append(Text(event.table, [("", event.text)]))
+            texts.append(Text(event.table, [("", event.text)], event.row_id if event.table == "cer_candidates" else ""))
     for table, key in (("grpo_coe", "row_id"), ("grpo_cer", "row_id")):
         for row in rows_by_id(store, table, key, [row_id]):
             texts.append(Text(table, [("", str(row["reward_model"]["ground_truth"]))]))
-    shown = [Text(label, [(mark, _short(text)) for mark, text in pieces]) for label, pieces in texts]
+    shown = [Text(label, [(mark, _short(text)) for mark, text in pieces], of) for label, pieces, of in texts]
     return _sample(row_id, row_id, shown, Table("", _STEPS, [_step(event) for event in events]))
 
 
@@ -161,7 +161,8 @@ def _step(event: Event) -> tuple[str, ...]:
     for call in event.calls:
         paid[call.currency] = paid.get(call.currency, 0) + call.cost
     cost = ", ".join(f"{amount} {currency}" for currency, amount in paid.items())
-    what = event.what if event.reason is None else f"{event.what}: {event.reason}"
+    needless = "not needed, or not yet" if event.reason in NOT_NEEDED else event.what
+    what = event.what if event.reason is None else f"{needless}: {event.reason}"
     when = f"{event.made:%Y-%m-%d %H:%M}" if event.made else ""
     posted = [f"posted {event.posted.astimezone(SHANGHAI):%Y-%m-%d}"] if event.posted else []
     return when, event.table, event.row_id, what, ", ".join([*posted, *filter(None, [event.detail])]), cost

@@ -18,10 +18,11 @@ class Table(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A text in pieces, each with its mark: `del`, `ins`, or none."""
+    """A text in pieces, each with its mark: `del`, `ins`, or none; `of`: whose it is, where a row has several."""
 
     label: str
     pieces: list[tuple[str, str]]
+    of: str = ""
 
 
 class Sample(NamedTuple):

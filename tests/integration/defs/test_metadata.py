@@ -126,13 +126,13 @@ def test_a_sample_is_drawn_and_neither_the_order_of_rows_nor_other_rows_move_it(
 def test_what_is_made_of_cleaned_texts_is_shown_as_they_are(labelled_store, table, columns):
     texts, fields = shown(labelled_store, table)
     rows = labelled_store.read(table).collect()
-    assert texts[0].keys() == {*TABLES[table].key(), *columns}
     key = TABLES[table].key()
+    assert list(texts[0]) == ["text", *key], "a browser cuts off what is further right"
     expected = {row[: len(key)]: row[len(key) :] for row in rows.select(*key, **TEXTS[table]).iter_rows()}
     for record in texts:
-        assert list(record.values())[len(key) :] == [
-            text if len(text) <= 200 else text[:200] + "…" for text in expected[tuple(record[name] for name in key)]
-        ]
+        said = zip(columns, expected[tuple(record[name] for name in key)], strict=True)
+        whole = [f"【{column}】{text if len(text) <= 200 else text[:200] + '…'}" for column, text in said]
+        assert record["text"] == "\n".join(whole)
     assert not {"prompt", "messages", "reward_model"} & fields[0].keys()
 
 
@@ -141,8 +141,9 @@ def test_of_a_prompt_the_last_turn_and_the_answer_of_the_source_are_shown(sample
     rows = {row["row_id"]: row for row in sample_store.read("grpo_cer").collect().iter_rows(named=True)}
     for record in texts:
         row = rows[record["row_id"]]
-        assert row["prompt"][-1]["content"].startswith(record["last_turn"].rstrip("…"))
-        assert row["reward_model"]["ground_truth"].startswith(record["reference"].rstrip("…"))
+        turn, _, reference = record["text"].removeprefix("【last_turn】").partition("\n【reference】")
+        assert row["prompt"][-1]["content"].startswith(turn.rstrip("…"))
+        assert row["reward_model"]["ground_truth"].startswith(reference.rstrip("…"))
 
 
 def test_no_text_of_any_table_is_a_hash_and_no_hash_is_shown_whole(labelled_store):
