@@ -25,9 +25,7 @@ _CHARACTERS = 200  # of a cell
 # A row is known by its key, which an erasure takes away wherever it stands. A number of a site, or a moment, it could
 # not tell from any other.
 _UNSHOWN = frozenset({"source_id", "url", "posted_at", "fetched_at"})
-_HASHES = frozenset(
-    {"labelled", "shown", "item", "judged"}
-)  # of what people and models saw: they say nothing to anybody
+_HASHES = frozenset({"labelled", "shown", "item", "judged"})  # of what people and models saw
 _TYPES = {int: "int", float: "float"}
 _LINE, _FEW = 40, 8  # characters that a browser shows in one line: of Latin, and of Chinese
 _CHINESE = re.compile("[\u3400-\u9fff]")
