@@ -73,8 +73,8 @@ def _beside(left: RenderableType, right: RenderableType) -> Table:
 def _field(name: str, value: Any) -> list[RenderableType]:
     label = text(name, "bold yellow")
     is_nested = isinstance(value, dict) or (isinstance(value, list) and value and isinstance(value[0], list | dict))
-    if not is_nested and cell_len(said := _said(value)) <= _SHORT and "\n" not in said:
-        return [label.append(text(f"  {said}", "not bold default"))]
+    if not is_nested and cell_len(short := _said(value)) <= _SHORT and "\n" not in short:
+        return [label.append(text(f"  {short}", "not bold default"))]
     return [label, Padding(_value(value), (0, 0, 0, 2))]
 
 
@@ -145,10 +145,10 @@ def section(part: Section) -> RenderableType:
     shown += [_figures(table) for table in part.tables if table.rows]
     for sample in part.samples:
         shown += [text(sample.title, "bold yellow")]
-        for said in sample.texts:
-            pieces = [text(f"{said.label} {said.of}".strip(), "dim")] if said.label else []
+        for one in sample.texts:
+            pieces = [text(f"{one.label} {one.of}".strip(), "dim")] if one.label else []
             marked = text("").join(
-                text(piece, {"del": "red strike", "ins": "green"}.get(mark, "")) for mark, piece in said.pieces
+                text(piece, {"del": "red strike", "ins": "green"}.get(mark, "")) for mark, piece in one.pieces
             )
             shown += [*pieces, Padding(marked, (0, 0, 1, 4))]
         shown += [_figures(sample.steps)] if sample.steps else []

@@ -101,7 +101,7 @@ def estimates(
 ) -> Iterator[tuple[Stage, Estimate | str]]:
     """What the questions of each stage that asks would take, as the tables stand now; or why nobody can tell, in words.
 
-    Raises RequestError where nothing was ever imported, UnknownPrice for all models of which nobody has said it.
+    Raises RequestError where nothing was ever imported, UnknownPrice for all models whose price is unknown.
     """
     store, stages = Store(Home(home).data), chosen(select)
     require_sources(home, store)
@@ -118,7 +118,7 @@ def estimates(
 
 
 def require_prices(stages: Iterable[Stage], runner: Runner) -> None:
-    """Raises UnknownPrice where the stages may ask a paid model whose price nobody has said."""
+    """Raises UnknownPrice where the stages may ask a paid model whose price is unknown."""
     aliases: list[str] = []
     for stage in stages:
         with contextlib.suppress(DamagedVersion):  # it waits until somebody says who answers

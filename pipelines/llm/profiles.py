@@ -194,12 +194,12 @@ def key(profile: Profile) -> str | None:
 
 
 def price(profile: Profile) -> Price:
-    """What it costs. Raises UnknownPrice where nobody has said: nothing is asked at an unknown price."""
+    """What it costs. Raises UnknownPrice where that is unknown: nothing is asked at an unknown price."""
     return prices([profile])[0]
 
 
 def prices(profiles: Iterable[Profile]) -> list[Price]:
-    """What each costs. Raises UnknownPrice, which names all of which nobody has said."""
+    """What each costs. Raises UnknownPrice, which names all whose price is unknown."""
     priced = {profile.alias: profile.price for profile in profiles}
     known = [price for price in priced.values() if price is not None]
     if unknown := [alias for alias, price in priced.items() if price is None]:

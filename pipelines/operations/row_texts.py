@@ -48,9 +48,9 @@ def written_of(table: str, row: Mapping[str, Any]) -> str | None:
     if not issubclass(TABLES[table], LlmMade):
         return None
     others = {*_OTHERS, *TABLES[table].key()}
-    said = {name: row[name] for name in TABLES[table].column_names() if name not in others and row[name] is not None}
-    lines = [f"{line['who']}: {line['text']}" for line in said.pop("lines", [])]
-    for name, value in said.items():
+    values = {name: row[name] for name in TABLES[table].column_names() if name not in others and row[name] is not None}
+    lines = [f"{line['who']}: {line['text']}" for line in values.pop("lines", [])]
+    for name, value in values.items():
         if not isinstance(value, list | dict):
             lines.append(f"{name}: {value:.2f}" if isinstance(value, float) else f"{name}: {value}")
     return "\n".join(lines) or None

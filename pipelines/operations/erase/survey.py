@@ -67,7 +67,7 @@ def _targets(
         raise RequestError("nothing is named that should be erased", hint="name rows, --author or --file")
     erased_before = suppression if request.again else ()
     wanted = set(request.rows)
-    (ids, records), said = _of_files(request.files, store), set[str]()
+    (ids, records), written_beside = _of_files(request.files, store), set[str]()
     known, authors, whole = set(), set(), set()
     for place in places(home, store):
         if _is_source(place.table):
@@ -95,7 +95,7 @@ def _targets(
             hint="take it from the column `author`: u_ and 16 hex digits",
         )  # fmt: skip
     if request.again:
-        beside, said = _named_beside(home, suppression)
+        beside, written_beside = _named_beside(home, suppression)
         ids |= beside
         if not ids:
             raise RequestError(
@@ -105,7 +105,7 @@ def _targets(
             )
     erased = ErasedIds(known | ids)
     erased.namesakes |= {name for name in whole - erased.ids if name in erased}
-    return erased, records, said
+    return erased, records, written_beside
 
 
 def _named_beside(home: Path, suppression: SuppressionList) -> tuple[set[str], set[str]]:
@@ -113,14 +113,14 @@ def _named_beside(home: Path, suppression: SuppressionList) -> tuple[set[str], s
     records say that name one: Dagster's may come back from a backup of its own, and no table holds it then.
     """
     kept = Home(home)
-    ids, said = {name for name in posts_of_crawls(home) if name in suppression}, set[str]()
+    ids, written_beside = {name for name in posts_of_crawls(home) if name in suppression}, set[str]()
     for text in chain(*map(texts_of_folder, (kept.dagster, kept.review, kept.training)), texts_of_server(home)):
         plain = unescape(text.encode("utf-8", "surrogatepass"))
         names = {match[0] for match in _NAME.finditer(plain)}
         if found := {whole for name in names for whole in _wholes(name) if whole in suppression}:
             ids |= found
-            said.update(_said_of(text, found))
-    return ids, said
+            written_beside.update(_said_of(text, found))
+    return ids, written_beside
 
 
 def _wholes(name: str) -> Iterator[str]:
@@ -199,12 +199,12 @@ def survey(home: Path, store: Store, request: Request, suppression: SuppressionL
     releases = Releases(home)
     for name in releases.names():
         releases.read(name)  # what is damaged now would pass for erased later
-    erased, records, said = _targets(request, home, store, suppression)
+    erased, records, written_beside = _targets(request, home, store, suppression)
     named = frozenset(erased.ids)
     _add_derived(home, store, erased)
     row_filter = RowFilter(erased, suppression.mask, records)
     texts = _texts(home, store, row_filter, suppression)
-    traces = TextTraces.of(texts.written, texts.made | row_filter.group_keys | said)
+    traces = TextTraces.of(texts.written, texts.made | row_filter.group_keys | written_beside)
     for text in _our_texts():
         traces.add_elsewhere([text], source=True)
     touched, calls = _by_texts(home, store, row_filter, traces)

@@ -73,11 +73,11 @@ def _candidates(shards: list[Path], rank: Mapping[str, int], most: Callable[[str
     drawn = sorted(ids, key=lambda one: (rank[_source(one)], unit_interval(0, "card", one)))[:_CANDIDATES]
     found = {row["row_id"]: row for row in rows.filter(pl.col("row_id").is_in(drawn)).collect().iter_rows(named=True)}
     for row_id in drawn:
-        said = [(speaker, text) for speaker, text in _said(found[row_id]) if text]
+        texts = [(speaker, text) for speaker, text in _said(found[row_id]) if text]
         chat = [
-            (speaker, _short(text, _MOST_OF_PROMPT if speaker == "system" else most(row_id))) for speaker, text in said
+            (speaker, _short(text, _MOST_OF_PROMPT if speaker == "system" else most(row_id))) for speaker, text in texts
         ]
-        yield Sample(row_id, chat, "\n".join(text for speaker, text in said if speaker != "system"))
+        yield Sample(row_id, chat, "\n".join(text for speaker, text in texts if speaker != "system"))
 
 
 def _source(row_id: str) -> str:
