@@ -79,7 +79,8 @@ _JUDGED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     ),
     "coe_reviews": ("coe_chains", ("post_id", "answer_id"), ("answer",)),
 }
-_READ_OF = {"last_turn": ("prompt", "messages"), "reference": ("reward_model",)}  # stand for these columns
+# Stand for these columns: a post's text is its title and description.
+_READ_OF = {"last_turn": ("prompt", "messages"), "reference": ("reward_model",), "text": ("title", "description")}
 
 
 def samples(name: str, rows: pl.DataFrame, store: Store) -> dict[str, dg.TableMetadataValue]:
@@ -95,11 +96,12 @@ def samples(name: str, rows: pl.DataFrame, store: Store) -> dict[str, dg.TableMe
         drawn = drawn.join(nothing if there is None else there, on=by, how="left", maintain_order="left")
     private = set(table.private_columns()) - texts.keys()
     cells = [_cells(row, private) for row in drawn.with_columns(**texts).to_dicts()]
-    instead = {column for new in texts.keys() - set(rows.columns) for column in _READ_OF.get(new, ())}
+    instead = {column for new in texts for column in _READ_OF.get(new, ())}
     hashes = {column for column in _HASHES if rows.schema.get(column) == pl.String}
     columns = [*dict.fromkeys([*table.column_names(), *texts])]
     columns = [column for column in columns if column not in _UNSHOWN | hashes | instead]
-    reads = [*texts] or [column for column in columns if any(_reads(one[column]) for one in cells)]
+    reads = [column for column in columns if column in texts or any(_reads(one[column]) for one in cells)]
+    reads = [*texts, *(column for column in reads if column not in texts)]
     others = [column for column in columns if column not in reads]
     keys = table.key()
     written = [column for column in reads if column not in keys]
