@@ -96,7 +96,8 @@ def test_a_sample_shows_ten_rows_as_they_were_cleaned(sample_store):
     assert texts[0].keys() & fields[0].keys() == {"post_id"}
     for record in texts:
         text = words[record["post_id"]]
-        assert record["text"].startswith(f"【text】{text if len(text) <= 200 else text[:200] + '…'}\n【answers】")
+        assert record["text"].startswith(f"【text】{text if len(text) <= 200 else text[:200] + '…'}\n【")
+        assert "\n【answers】" in record["text"]
     for record in fields:
         assert record["topic"].endswith(" characters")  # private still: the source's own words
         assert all(len(str(cell)) <= 40 for cell in record.values())
