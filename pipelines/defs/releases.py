@@ -15,12 +15,13 @@ from pipelines.defs.samples import records
 from pipelines.errors import ReleaseRefused, RequestError
 from pipelines.operations.release import release as make
 from pipelines.operations.release import to_hub
-from pipelines.operations.report.page import Lang, write_report
+from pipelines.operations.report.page import write_report
 from pipelines.release.checks.released import CONFIGS
 from pipelines.release.publish.client import hub_address
 from pipelines.settings import settings_file
 from pipelines.store.release_manifest import Finding, Release
 from schemas.labels import SPLITS
+from schemas.reasoning import Lang
 
 GROUP = group_of("release")
 

@@ -120,11 +120,11 @@ def _report(home: Path, versions: Iterable[Version]) -> None:
 def report_labels(opened: dg.DagsterInstance, store: Store) -> None:
     """Dagster knows of what people labelled, which no run of its makes."""
     for spec in assets.labels:
-        version = store.version(spec.key.to_user_string()) if store.pointer(spec.key.to_user_string()) else None
-        event = opened.get_latest_materialization_event(spec.key) if version else None
-        known = (event.asset_materialization.tags or {}) if event and event.asset_materialization else {}
-        if version and known.get("dagster/data_version") != version.version:
-            opened.report_runless_asset_event(materialization(version, store, spec.key))
+        for version in store.current(spec.key.to_user_string()):
+            event = opened.get_latest_materialization_event(spec.key)
+            known = event.asset_materialization if event else None
+            if known is None or (known.tags or {}).get("dagster/data_version") != version.version:
+                opened.report_runless_asset_event(materialization(version, store, spec.key))
 
 
 def _run(

@@ -91,9 +91,8 @@ def samples(name: str, rows: pl.DataFrame, store: Store) -> dict[str, dg.TableMe
     drawn = _draw(presentable_rows(rows, store), table.key())
     if judged := _JUDGED.get(name):
         of_table, by, texts = judged[0], list(judged[1]), _columns(*judged[2])
-        there = store.read(of_table).select(*by, *texts).collect() if store.pointer(of_table) else None
-        nothing = TABLES[of_table].create_empty().select(*by, *texts)
-        drawn = drawn.join(nothing if there is None else there, on=by, how="left", maintain_order="left")
+        there = store.read(of_table) if store.current(of_table) else TABLES[of_table].create_empty().lazy()
+        drawn = drawn.join(there.select(*by, *texts).collect(), on=by, how="left", maintain_order="left")
     private = set(table.private_columns()) - texts.keys()
     cells = [_cells(row, private) for row in drawn.with_columns(**texts).to_dicts()]
     instead = {column for new in texts for column in _READ_OF.get(new, ())}

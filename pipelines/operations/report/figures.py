@@ -187,18 +187,11 @@ def models(home: Path) -> Section:
                 of_model = asked.setdefault((one.stage, one.model_asked, one.currency), [0, 0, Decimal(0)])
                 for place, value in enumerate((one.calls, one.failed, one.cost)):
                     of_model[place] += value
-    rows: list[tuple[Any, ...]] = [
-        (
-            stage,
-            model,
-            calls,
-            n := resting[stage, model],
-            failed,
-            f"{cost} {unit}",
-            f"{1000 * cost / n:.2f} {unit}" if n else "",
-        )
-        for (stage, model, unit), (calls, failed, cost) in sorted(asked.items())
-    ]
+    rows: list[tuple[Any, ...]] = []
+    for (stage, model, unit), (calls, failed, cost) in sorted(asked.items()):
+        n = resting[stage, model]
+        a_thousand = f"{1000 * cost / n:.2f} {unit}" if n else ""
+        rows.append((stage, model, calls, n, failed, f"{cost} {unit}", a_thousand))
     columns = ("stage", "model", "answers", "rows", "failed", "cost", "a thousand rows")
     paid = Table("", columns, rows or [("nothing was asked for money", "", 0, 0, 0, "0", "")])
     return Section("models", "gongqing ledger", [paid, Table("", _MADE_BY, made_by)])

@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from pipelines.core.files import write_whole
 from pipelines.core.home import Home
@@ -17,8 +17,8 @@ from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
 from pipelines.train.processes import no_erasure
+from schemas.reasoning import Lang
 
-Lang = Literal["en", "zh"]
 _HERE = Path(__file__).parent
 # What turns a line around or takes no room would hide what somebody wrote. Emoji are joined by U+200D: it stays.
 _UNSEEN = {
