@@ -386,10 +386,11 @@ def _figures(rows: list[Spend]) -> list[str]:
 
 
 def _problems(rows: list[Spend]) -> str:
-    """Tries that failed, calls without an end, money at risk: what there is of it, a line below."""
-    failed, unsettled = (sum(getattr(one, name) for one in rows) for name in ("failed", "unsettled"))
+    """Repairs, tries that failed, calls without an end, money at risk: what there is of it, a line below."""
+    repairs, failed, unsettled = (sum(getattr(one, name) for one in rows) for name in ("repairs", "failed", "unsettled"))
     at_risk = sum(one.at_risk for one in rows)
-    problems = [f"{failed:,} tries failed"] * bool(failed) + [f"{unsettled:,} open"] * bool(unsettled)
+    problems = [f"{repairs:,} were repairs"] * bool(repairs)
+    problems += [f"{failed:,} tries failed"] * bool(failed) + [f"{unsettled:,} open"] * bool(unsettled)
     problems += [f"{at_risk:.4f} at risk"] * bool(at_risk)
     return f"\n{', '.join(problems)}" if problems else ""
 

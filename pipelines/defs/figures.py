@@ -68,7 +68,8 @@ def spent(home: Path, stage: Stage) -> Figures:
         return {}
     with Ledger(Home(home).ledger) as ledger:
         of_stage = [one for one in ledger.spend() if one.stage == stage.name]
-    totals: Figures = {"calls": sum(one.calls for one in of_stage), "failed_calls": sum(one.failed for one in of_stage)}
+    names = {"calls": "calls", "repairs": "repairs", "failed_calls": "failed"}
+    totals: Figures = {name: sum(getattr(one, field) for one in of_stage) for name, field in names.items()}
     for one in of_stage:
         cost = f"cost_{one.currency}"
         totals[cost] = totals.get(cost, 0) + float(one.cost)

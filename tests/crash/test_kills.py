@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 from dataclasses import asdict
@@ -15,6 +16,7 @@ from crash_writers import WRITERS
 from invented_posts import invent
 from killing import (
     IMPORT_POSTS,
+    DoneBeforeError,
     creates_a_run,
     current,
     done,
@@ -53,10 +55,20 @@ def test_a_writer_that_is_killed_at_any_of_its_steps(tmp_path, writer):
 
 
 def kill_and_finish(home: Path, command: tuple[str, ...], moments) -> list[dict[str, str]]:
-    """Kills the command at each of the moments, then lets it finish; what was current after each kill."""
-    chance, after_kills = random.Random(15), []
+    """Kills the command at each of the moments, then lets it finish; what was current after each kill. A kill that came
+    too late is none: it is tried again on the home as it was.
+    """
+    chance, after_kills, before = random.Random(15), [], home.with_name("before")
     for fact, at_most in moments:
-        killed(home, *command, when=fact, seconds=chance.uniform(0, at_most))
+        shutil.copytree(home, before)
+        while True:
+            try:
+                killed(home, *command, when=fact, seconds=chance.uniform(0, at_most))
+                break
+            except DoneBeforeError:
+                shutil.rmtree(home)
+                shutil.copytree(before, home)
+        shutil.rmtree(before)
         after_kills.append(current(home))
     done(home, *command)
     return after_kills

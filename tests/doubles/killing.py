@@ -110,12 +110,19 @@ def failed(home: Path, *arguments: str) -> str:
     return message
 
 
+class DoneBeforeError(AssertionError):
+    """A command was done before it could be killed: on a machine at work, whoever waits may sleep through a moment."""
+
+
 def wait_until(holds: Callable[[Command], bool], *commands: Command) -> None:
     """Waits until a fact holds for one of the commands, of which one at least must be at work."""
     deadline = time.monotonic() + _PATIENCE
     while not any(map(holds, commands)):
-        if time.monotonic() > deadline or not any(one.works() for one in commands):
-            raise AssertionError("\n".join(one.printed for one in commands))
+        printed = "\n".join(one.printed for one in commands)
+        if time.monotonic() > deadline:
+            raise AssertionError(printed)
+        if not any(one.works() for one in commands):
+            raise DoneBeforeError(printed) if not any(one.wait() for one in commands) else AssertionError(printed)
         time.sleep(0.001)
 
 
@@ -124,7 +131,8 @@ def killed(home: Path, *arguments: str, when: Callable[[Command], bool], seconds
     with Command(home, *arguments, **options) as command:
         wait_until(when, command)
         time.sleep(seconds)
-        assert command.works(), f"it was done before: {command.printed}"
+        if not command.works():
+            raise DoneBeforeError(command.printed)
 
 
 # Facts

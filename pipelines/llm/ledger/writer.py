@@ -22,7 +22,7 @@ from pipelines.llm.money import Usage, amount
 Begun = Attempt | Recorded | InProgress
 
 MOST_AT_ONCE = 500  # in a transaction: the next group waits as long
-_BEGUN = "id, key, sample, stage, alias, model, currency, batch, budget, held, session, started, status"
+_BEGUN = "id, key, sample, stage, alias, model, currency, repair, batch, budget, held, session, started, status"
 _ENDED = ("status", "held", "cost", "served", "prompt", "cached", "completion", "ended")
 # In the order of `to_recorded`.
 ANSWER_COLUMNS = (
@@ -127,7 +127,7 @@ def begin(file: LedgerFile, db: Connection, jobs: Sequence[Begin], now: float) -
         result = known.get(call.key) or _refused(job, budgets)
         if result is None:
             number += 1
-            row = (number, call.key, call.sample, call.stage, call.alias, call.model, call.currency)
+            row = (number, call.key, call.sample, call.stage, call.alias, call.model, call.currency, call.repair)
             rows.append((*row, job.batch, job.budget, job.reserve, file.session_id, now, "open"))
             requests.append((call.key, job.payload))
             known[call.key] = InProgress()

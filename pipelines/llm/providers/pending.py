@@ -56,8 +56,7 @@ class PendingRequest(Generic[T]):
                 self._end(completion, reason="cut_short", detail=f"{tokens} tokens")
             else:
                 self._payload = longer
-                self._repairs_left -= 1
-                self.request = Request.of(longer, self.question.sample, lengthened=True, images=self.request.images)
+                self._repair(longer, lengthened=True)
         else:
             self._read(completion)
 
@@ -79,8 +78,11 @@ class PendingRequest(Generic[T]):
                 return
             language = self.question.prompt.language
             repaired = payloads.repaired(self._payload, completion.content, error.sentence, language)
-            self._repairs_left -= 1
-            self.request = Request.of(repaired, self.question.sample, images=self.request.images)
+            self._repair(repaired)
+
+    def _repair(self, payload: payloads.Payload, **more: bool) -> None:
+        self._repairs_left -= 1
+        self.request = Request.of(payload, self.question.sample, images=self.request.images, repair=True, **more)
 
     def _end(
         self, completion: Completion, value: T | None = None, *, reason: str | None = None, detail: str | None = None
@@ -145,7 +147,7 @@ def call_of(stage: str, request: Request, profile: Profile) -> Call:
     """A request as the ledger knows it. Raises UnknownPrice."""
     currency = price(profile).currency
     body = canonical(request.payload)
-    return Call(request.key, stage, profile.alias, profile.model, body, request.sample, currency)
+    return Call(request.key, stage, profile.alias, profile.model, body, request.sample, currency, request.repair)
 
 
 def answer_of(

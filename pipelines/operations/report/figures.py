@@ -172,8 +172,9 @@ def _counted(values: pl.Series) -> list[tuple[Any, int]]:
 
 
 def models(home: Path) -> Section:
-    """What models were asked for each stage, how many rows rest on the answers (others were repaired, or are of rows
-    that are no more), what it cost, and what a thousand rows cost; and who made the rows, by which prompt.
+    """What models were asked for each stage, how many of the answers were repairs (to a question whose answer before
+    could not be used), how many rows rest on them, what it cost, and what a thousand rows cost; and who made the rows,
+    by which prompt.
     """
     made_by = list(_made_by(Store(Home(home).data)))
     resting = Counter[tuple[str, str]]()
@@ -184,16 +185,16 @@ def models(home: Path) -> Section:
     if Home(home).ledger.exists():
         with Ledger(Home(home).ledger) as ledger:
             for one in ledger.spend():
-                of_model = asked.setdefault((one.stage, one.model_asked, one.currency), [0, 0, Decimal(0)])
-                for place, value in enumerate((one.calls, one.failed, one.cost)):
+                of_model = asked.setdefault((one.stage, one.model_asked, one.currency), [0, 0, 0, Decimal(0)])
+                for place, value in enumerate((one.calls, one.repairs, one.failed, one.cost)):
                     of_model[place] += value
     rows: list[tuple[Any, ...]] = []
-    for (stage, model, unit), (calls, failed, cost) in sorted(asked.items()):
+    for (stage, model, unit), (calls, repairs, failed, cost) in sorted(asked.items()):
         n = resting[stage, model]
         a_thousand = f"{1000 * cost / n:.2f} {unit}" if n else ""
-        rows.append((stage, model, calls, n, failed, f"{cost} {unit}", a_thousand))
-    columns = ("stage", "model", "answers", "rows", "failed", "cost", "a thousand rows")
-    paid = Table("", columns, rows or [("nothing was asked for money", "", 0, 0, 0, "0", "")])
+        rows.append((stage, model, calls, repairs, n, failed, f"{cost} {unit}", a_thousand))
+    columns = ("stage", "model", "answers", "repairs", "rows", "failed", "cost", "a thousand rows")
+    paid = Table("", columns, rows or [("nothing was asked for money", "", 0, 0, 0, 0, "0", "")])
     return Section("models", "gongqing ledger", [paid, Table("", _MADE_BY, made_by)])
 
 

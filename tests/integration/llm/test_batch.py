@@ -409,6 +409,7 @@ def test_a_ledger_of_version_1_is_brought_up_and_the_files_of_its_batches_are_de
     with contextlib.closing(sqlite3.connect(path)) as db:  # as version 1 would have left it
         for column in ("output", "errors", "cleared"):
             db.execute(f"ALTER TABLE batch DROP COLUMN {column}")
+        db.execute("ALTER TABLE attempt DROP COLUMN repair")
         db.execute("PRAGMA user_version = 1")
     host.switch(next={})
     with Ledger(path) as ledger:
@@ -416,8 +417,9 @@ def test_a_ledger_of_version_1_is_brought_up_and_the_files_of_its_batches_are_de
         assert asked(host, ledger, calls(range(5))) == found
         clear(host, ledger)
         assert host.files == []
+        assert [one.repairs for one in ledger.spend()] == [0], "nobody noted them"
     with contextlib.closing(sqlite3.connect(path)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+        assert db.execute("PRAGMA user_version").fetchone() == (3,)
         assert db.execute("SELECT count(*) FROM batch WHERE cleared IS NULL").fetchone() == (0,)
 
 

@@ -280,7 +280,9 @@ def test_a_post_can_not_talk_its_way_out(tmp_path, vendor):
     assert (reply.value, reply.reason, reply.detail) == (None, "invalid_reply", "json_invalid")
     with ledger_of(tmp_path) as ledger:
         kept = list(ledger.exchanges())
-    assert len(kept) == 2  # the question and its repair
+        asked = [(one.calls, one.repairs) for one in ledger.spend()]
+    assert len(kept) == 2
+    assert asked == [(2, 1)], "the question and its repair"
     for one in kept:
         messages = json.loads(one.payload)["messages"]
         assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"][: len(messages)]

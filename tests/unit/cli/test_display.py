@@ -139,8 +139,9 @@ def test_the_life_of_a_row_shows_a_text_where_it_is_another_and_what_was_asked()
 
 
 def _spend(stage: str, cost: str, **others: Any) -> Spend:
-    figures = {"failed": 0, "unsettled": 0, "at_risk": Decimal(0), "model_served": "Qwen/Qwen2.5-72B-Instruct-AWQ"}
-    figures |= {"calls": 12_345, "tokens_in": 1_234_567, "tokens_cached": 0, "tokens_out": 987_654, **others}
+    figures = {"failed": 0, "unsettled": 0, "repairs": 7, "at_risk": Decimal(0)}
+    figures |= {"calls": 12_345, "tokens_in": 1_234_567, "tokens_cached": 0, "tokens_out": 987_654}
+    figures |= {"model_served": "Qwen/Qwen2.5-72B-Instruct-AWQ", **others}
     return Spend(stage, "qwen2.5-72b", "q", day="2026-11-26", currency="CNY", cost=Decimal(cost), **figures)
 
 
@@ -160,5 +161,5 @@ def test_money_is_legible_and_no_figure_is_cut(width: int):
         assert all(len(line.rstrip()) <= width for line in lines)
         words = " ".join(lines).split()
         assert {"rewrite_judgements", "12,345", "1,234,567", "987,654", "12.3456", "CNY", "all"} <= set(words)
-    assert "3 tries failed, 0.5000 at risk" in " ".join(" ".join(lines_of(spent, width)).split())
+    assert "7 were repairs, 3 tries failed, 0.5000 at risk" in " ".join(" ".join(lines_of(spent, width)).split())
     assert "13.3456 CNY" in "\n".join(lines_of(spent, width))

@@ -1,0 +1,130 @@
+"""docs/operating.md, done as it says on a machine with systemd and nginx: the service, the login in front of it, a backup,
+an erasure after it, and the restoring. Its update is a pull and a make; its container file is not built here.
+"""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from machine import require_systemd, run_session
+
+from pipelines.settings import ROOT
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("newcomer")]
+
+PAGE = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+
+ENVIRONMENT, COMMAND = blocks("sh")
+(UNIT,), (PROXY,) = blocks("ini"), blocks("nginx")
+BACKUP, RESTORE = (re.sub(r"^\$ ", "", block, flags=re.MULTILINE) for block in blocks("console")[1:3])
+
+SESSION = f"""#!/bin/bash
+set -eux -o pipefail
+say() {{ set +x; echo "== $*"; set -x; }}
+answers() {{ /opt/gongqing/.venv/bin/python /out/ask.py "$@" || (journalctl -u gongqing -o cat --no-pager; false) >&2; }}
+
+useradd --system gongqing
+install -d -o gongqing -m 700 /srv/gongqing
+install -d -m 700 /backup
+install -m 600 /out/gongqing.env /etc/gongqing.env
+install -m 755 /out/gongqing /usr/local/bin/gongqing
+install -m 644 /out/gongqing.service /etc/systemd/system/gongqing.service
+cd /opt/gongqing
+gongqing import mapped samples/posts.jsonl --mapping samples/posts.toml --as sample
+gongqing refresh
+systemd-analyze verify gongqing.service
+systemctl daemon-reload
+
+systemctl enable --now gongqing
+say without a token $(answers http://127.0.0.1:3000/server_info)
+say its user $(stat -c %U "/proc/$(systemctl show -P MainPID gongqing)")
+address=$(journalctl -u gongqing -o cat --no-pager | grep token | grep -o 'http[^ ]*' | tail -n 1)
+say with its token $(answers "$address")
+systemctl kill -s KILL --kill-whom=main gongqing
+sleep 12
+say after a kill $(answers http://127.0.0.1:3000/server_info), restarts $(systemctl show -P NRestarts gongqing)
+
+install -d /etc/systemd/system/gongqing.service.d
+printf '[Service]\\nExecStart=\\nExecStart=/opt/gongqing/.venv/bin/gongqing ui --behind https://data.example\\n' \\
+    > /etc/systemd/system/gongqing.service.d/behind.conf
+openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=data.example -keyout /etc/ssl/data.example.key \\
+    -out /etc/ssl/data.example.pem 2> /dev/null
+echo "ward:$(openssl passwd -apr1 word)" > /etc/nginx/gongqing.users
+install -m 644 /out/proxy.conf /etc/nginx/conf.d/gongqing.conf
+echo '127.0.0.1 data.example' >> /etc/hosts
+systemctl daemon-reload
+systemctl restart gongqing
+nginx
+answers http://127.0.0.1:3000/server_info
+address=$(journalctl -u gongqing -o cat --no-pager | grep token | grep -o 'http[^ ]*' | tail -n 1)
+case $address in https://data.example/*) ;; *) false ;; esac
+say no login $(answers "$address")
+say a login, no token $(answers https://data.example/server_info ward:word)
+say a login and its token $(answers "$address" ward:word)
+nginx -s stop
+
+{BACKUP}
+gongqing erase sample:p012
+say erased $(gongqing show clean_posts --id sample:p012 --json)
+rm -rf /srv/gongqing/data  # what was lost
+{RESTORE}
+say restored, erased $(gongqing show clean_posts --id sample:p012 --json)
+say restored, another [$(gongqing show clean_posts --id sample:p013 --json | grep -c sample:p013.,)]
+say up again $(answers http://127.0.0.1:3000/server_info)
+systemctl stop gongqing
+say stopped "$(systemctl show -P Result gongqing)", processes "$(pgrep -c -u gongqing || true)", \
+    files of others "$(find /srv/gongqing -not -user gongqing | wc -l)"
+"""
+
+# What an address answers, as soon as somebody does: its status, and who asks for a login. Cookies are kept on the way.
+ASK = """
+import base64, ssl, sys, time, urllib.error
+from urllib.request import HTTPCookieProcessor, HTTPSHandler, Request, build_opener
+address, *login = sys.argv[1:]
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+browser = build_opener(HTTPSHandler(context=context), HTTPCookieProcessor())
+words = {"Authorization": "Basic " + base64.b64encode(login[0].encode()).decode()} if login else {}
+deadline = time.monotonic() + 120
+while True:
+    try:
+        print(browser.open(Request(address, headers=words)).status)
+        break
+    except urllib.error.HTTPError as error:
+        print(error.code, error.headers.get("WWW-Authenticate", ""))
+        break
+    except OSError:
+        if time.monotonic() > deadline:
+            raise
+        time.sleep(0.5)
+"""
+
+
+def test_a_home_is_served_backed_up_and_restored_as_the_page_says(tmp_path: Path):
+    require_systemd()
+    for wanted in ("nginx", "rsync", "openssl"):
+        if not shutil.which(wanted):
+            pytest.skip(f"needs Debian's {wanted}")
+    files = {"gongqing.env": ENVIRONMENT, "gongqing": COMMAND, "gongqing.service": UNIT, "proxy.conf": PROXY, "ask.py": ASK}
+    printed = run_session(tmp_path, SESSION, files)
+    said = [line.removeprefix("== ") for line in printed.splitlines() if line.startswith("== ")]
+    assert said == [
+        "without a token 401",
+        "its user gongqing",
+        "with its token 200",
+        "after a kill 401 , restarts 1",
+        'no login 401 Basic realm="gongqing"',
+        "a login, no token 401",
+        "a login and its token 200",
+        "erased []",
+        "restored, erased []",
+        "restored, another [1]",
+        "up again 401",
+        "stopped success, processes 0, files of others 0",
+    ]
