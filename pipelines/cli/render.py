@@ -387,7 +387,9 @@ def _figures(rows: list[Spend]) -> list[str]:
 
 def _problems(rows: list[Spend]) -> str:
     """Repairs, tries that failed, calls without an end, money at risk: what there is of it, a line below."""
-    repairs, failed, unsettled = (sum(getattr(one, name) for one in rows) for name in ("repairs", "failed", "unsettled"))
+    repairs, failed, unsettled = (
+        sum(getattr(one, name) for one in rows) for name in ("repairs", "failed", "unsettled")
+    )
     at_risk = sum(one.at_risk for one in rows)
     problems = [f"{repairs:,} were repairs"] * bool(repairs)
     problems += [f"{failed:,} tries failed"] * bool(failed) + [f"{unsettled:,} open"] * bool(unsettled)

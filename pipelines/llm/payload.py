@@ -44,9 +44,7 @@ class Request:
     images: tuple[Image, ...] = ()  # whose hashes stand in the payload
 
     @classmethod
-    def of(
-        cls, payload: Payload, sample: int = 0, *, images: tuple[Image, ...] = (), **more: bool
-    ) -> "Request":
+    def of(cls, payload: Payload, sample: int = 0, *, images: tuple[Image, ...] = (), **more: bool) -> "Request":
         """The request of a payload; `sample` tells several draws of it apart and is not sent."""
         return cls(payload, key_of(canonical(payload), sample), sample, images=images, **more)
 

@@ -1,5 +1,5 @@
-"""A machine of its own, to try services on: systemd as the first process in namespaces of its own, on an overlay over `/`
-whose upper half is memory. Nothing that happens there is to be seen outside but what lies in `/out`.
+"""A machine of its own, to try services on: systemd as the first process in namespaces of its own, on an overlay over
+`/` whose upper half is memory. Nothing that happens there is to be seen outside but what lies in `/out`.
 """
 
 import os
@@ -25,6 +25,7 @@ exec unshare --pid --mount --uts --ipc --net --cgroup --fork --kill-child bash -
 # folder. Units that the outside wants are not wanted here.
 _BOOT = r"""
 set -eu
+umask 022
 mount --make-rprivate /
 mount -t tmpfs tmpfs "$1"
 mkdir "$1/upper" "$1/work" "$1/lib" "$1/work-lib" "$1/root"
@@ -100,8 +101,8 @@ def run_session(folder: Path, session: str, files: Mapping[str, str], seconds: f
             finally:
                 process.kill()  # and, with unshare, the first process of the machine, and so all that are in it
     for groups in Path("/sys/fs/cgroup").glob(f"**/{name}"):
-        for folder in sorted(groups.rglob("*/"), reverse=True):
-            folder.rmdir()
+        for inner in sorted(groups.rglob("*/"), reverse=True):
+            inner.rmdir()
         groups.rmdir()
     printed = (out / "printed").read_text(encoding="utf-8") if (out / "printed").exists() else ""
     assert code == 0, f"{printed[-6000:]}\n{(out / 'console').read_text(encoding='utf-8', errors='replace')[-3000:]}"

@@ -1,5 +1,5 @@
-"""docs/operating.md, done as it says on a machine with systemd and nginx: the service, the login in front of it, a backup,
-an erasure after it, and the restoring. Its update is a pull and a make; its container file is not built here.
+"""docs/operating.md, done as it says on a machine with systemd and nginx: the service, the login in front of it, a
+backup, an erasure after it, and the restoring. Its update is a pull and a make; its container file is not built here.
 """
 
 import re
@@ -27,7 +27,9 @@ BACKUP, RESTORE = (re.sub(r"^\$ ", "", block, flags=re.MULTILINE) for block in b
 SESSION = f"""#!/bin/bash
 set -eux -o pipefail
 say() {{ set +x; echo "== $*"; set -x; }}
-answers() {{ /opt/gongqing/.venv/bin/python /out/ask.py "$@" || (journalctl -u gongqing -o cat --no-pager; false) >&2; }}
+answers() {{
+    /opt/gongqing/.venv/bin/python /out/ask.py "$@" || (journalctl -u gongqing -o cat --no-pager; false) >&2
+}}
 
 useradd --system gongqing
 install -d -o gongqing -m 700 /srv/gongqing
@@ -111,7 +113,13 @@ def test_a_home_is_served_backed_up_and_restored_as_the_page_says(tmp_path: Path
     for wanted in ("nginx", "rsync", "openssl"):
         if not shutil.which(wanted):
             pytest.skip(f"needs Debian's {wanted}")
-    files = {"gongqing.env": ENVIRONMENT, "gongqing": COMMAND, "gongqing.service": UNIT, "proxy.conf": PROXY, "ask.py": ASK}
+    files = {
+        "gongqing.env": ENVIRONMENT,
+        "gongqing": COMMAND,
+        "gongqing.service": UNIT,
+        "proxy.conf": PROXY,
+        "ask.py": ASK,
+    }
     printed = run_session(tmp_path, SESSION, files)
     said = [line.removeprefix("== ") for line in printed.splitlines() if line.startswith("== ")]
     assert said == [

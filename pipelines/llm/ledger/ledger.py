@@ -55,7 +55,8 @@ _BODIES = (
 _SPEND = (
     "SELECT stage, alias, model, served, date(coalesce(ended, started), 'unixepoch') AS day, currency,"
     " sum(status = 'answered'), sum(ended IS NOT NULL AND status NOT IN ('answered', 'lost')),"
-    " sum(ended IS NULL OR status = 'lost'), sum(status = 'answered' AND repair IS TRUE), coalesce(sum(prompt), 0), coalesce(sum(cached), 0),"
+    " sum(ended IS NULL OR status = 'lost'), sum(status = 'answered' AND repair IS TRUE),"
+    " coalesce(sum(prompt), 0), coalesce(sum(cached), 0),"
     " coalesce(sum(completion), 0), sum(cost), sum(held)"
     " FROM attempt GROUP BY stage, alias, model, served, day, currency"
     " ORDER BY stage, alias, model, day, served, currency"

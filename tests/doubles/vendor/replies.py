@@ -15,6 +15,7 @@ _TASKS = {
     frozenset({"lang", "history"}): "cer",
     frozenset({"lang", "role", "turns"}): "disc",
     frozenset({"lang", "lines"}): "rewrite",
+    frozenset({"lang", "personas", "lines"}): "rewrite",
 }
 
 
@@ -23,6 +24,8 @@ def reply(payload: Mapping[str, Any]) -> str:
     said = next(one["content"] for one in payload["messages"] if one["role"] == "user")
     try:
         inputs = json.loads(said.rpartition("\n")[2])  # below the instructions, where it has them as well
-        return ANSWERS[_TASKS[frozenset(inputs)]](inputs)
+        task = _TASKS[frozenset(inputs)]
+        judged = task == "rewrite" and "after" in inputs["lines"][0]
+        return ANSWERS["rewrite_judge" if judged else task](inputs)
     except (ValueError, TypeError, KeyError):
         return f"（编造的回复）{said[:20]}"

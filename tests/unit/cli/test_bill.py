@@ -11,7 +11,14 @@ DAY = "2026-03-02"
 
 def spend(stage: str, calls: int, cost: str, **fields: Any) -> Spend:
     values = {"alias": "a", "model_asked": "m", "model_served": "m", "day": DAY, "currency": "USD"}
-    values |= {"failed": 0, "unsettled": 0, "repairs": 0, "tokens_in": 100 * calls, "tokens_cached": 0, "tokens_out": 10 * calls}
+    values |= {
+        "failed": 0,
+        "unsettled": 0,
+        "repairs": 0,
+        "tokens_in": 100 * calls,
+        "tokens_cached": 0,
+        "tokens_out": 10 * calls,
+    }
     return Spend(stage=stage, calls=calls, cost=Decimal(cost), **(values | {"at_risk": Decimal(0)} | fields))
 
 
