@@ -1,6 +1,7 @@
 """PNG files of pictures. The same picture gives the same bytes."""
 
 import io
+import logging
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
@@ -8,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# A user without a folder of its own, as a service has, is no news: then its cache stands in a temporary one.
+logging.getLogger("matplotlib").setLevel(logging.ERROR)
 _CHINESE = (
     *("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei"),
     *("PingFang SC", "Microsoft YaHei", "SimHei"),
