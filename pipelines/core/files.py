@@ -45,22 +45,34 @@ def write_whole(path: Path, content: bytes) -> None:
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
     """A file to be written piece by piece, for its owner alone: it is there once the block has ended well, and as it
-    was where it has not. Its folder is made where it is missing. Raises StorageFull.
+    was where it has not. Its folder is made where it is missing. Who writes the same file at the same time waits.
+    Raises StorageFull.
     """
     scratch = path.with_name(path.name + ".part")
     with full_disk_reported(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
+        with os.fdopen(_alone_in(scratch), "wb") as file:
+            try:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            scratch.replace(path)
-        except BaseException:
-            scratch.unlink(missing_ok=True)
-            raise
+                scratch.replace(path)
+            except BaseException:
+                scratch.unlink(missing_ok=True)
+                raise
         sync(path.parent)
+
+
+def _alone_in(scratch: Path) -> int:
+    """An empty file of that name that nobody else writes to: the one that was waited for may have been moved away."""
+    while True:
+        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), scratch.stat()):
+                os.ftruncate(descriptor, 0)
+                return descriptor
+        os.close(descriptor)
 
 
 @contextmanager

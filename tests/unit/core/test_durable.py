@@ -4,6 +4,7 @@ import errno
 import os
 import sqlite3
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import polars as pl
@@ -59,6 +60,23 @@ def test_a_file_that_is_written_piece_by_piece_is_there_when_the_last_one_is(tmp
         raise KeyboardInterrupt
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
     assert path.read_bytes() == b"onetwo"
+
+
+@pytest.mark.drill("race")
+def test_of_several_who_write_a_file_at_once_each_writes_it_whole(tmp_path):
+    path = tmp_path / "file"
+    contents = [bytes([65 + writer]) * (1_000 * (writer + 1)) for writer in range(8)]
+
+    def write(content: bytes) -> None:
+        for _ in range(50):
+            with writing(path) as file:
+                for start in range(0, len(content), 100):
+                    file.write(content[start : start + 100])
+            assert path.read_bytes() in contents
+
+    with ThreadPoolExecutor(len(contents)) as writers:
+        list(writers.map(write, contents))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
 def _full_database(folder):
