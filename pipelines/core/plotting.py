@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# A user without a folder of its own, as a service has, is no news: then its cache stands in a temporary one.
-logging.getLogger("matplotlib").setLevel(logging.ERROR)
+# That its cache stands in a temporary folder, as that of a service does, is no news. A filter holds for what a logger
+# says itself, not for those below it.
+logging.getLogger("matplotlib").addFilter(lambda said: "MPLCONFIGDIR" not in said.msg and "mkdir -p" not in said.msg)
 _CHINESE = (
     *("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei"),
     *("PingFang SC", "Microsoft YaHei", "SimHei"),

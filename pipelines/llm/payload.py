@@ -39,14 +39,22 @@ class Request:
     payload: Payload
     key: str
     sample: int = 0
-    repair: bool = False  # whether it follows an answer to the question that could not be used
+    repair: bool = False  # it follows a reply to the same question that was wrong or cut short
     lengthened: bool = False  # more room for the reply than the profile says, which a vendor may refuse
     images: tuple[Image, ...] = ()  # whose hashes stand in the payload
 
     @classmethod
-    def of(cls, payload: Payload, sample: int = 0, *, images: tuple[Image, ...] = (), **more: bool) -> "Request":
+    def of(
+        cls,
+        payload: Payload,
+        sample: int = 0,
+        *,
+        repair: bool = False,
+        lengthened: bool = False,
+        images: tuple[Image, ...] = (),
+    ) -> "Request":
         """The request of a payload; `sample` tells several draws of it apart and is not sent."""
-        return cls(payload, key_of(canonical(payload), sample), sample, images=images, **more)
+        return cls(payload, key_of(canonical(payload), sample), sample, repair, lengthened, images)
 
 
 def canonical(payload: Payload) -> bytes:

@@ -69,5 +69,5 @@ class JudgeHost(HostileHost):
         elif isinstance(said, dict):
             handler.give(json.dumps({"error": said}).encode(), 400)
         else:
-            usage = {"prompt_tokens": prompt, "completion_tokens": 50}
+            usage = {"prompt_tokens": prompt, "completion_tokens": 50, "total_tokens": prompt + 50}
             handler.give(said if isinstance(said, bytes) else completion(said, payload, usage=usage))

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from pages import blocks
 from web_ui import chromium, environment_of, wait_for, web_ui
 
 from pipelines import settings
@@ -16,7 +17,7 @@ from pipelines.settings import ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("newcomer")]
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-USING, SETTINGS, PYTHON = ((ROOT / "docs" / f"{name}.md").read_text() for name in ("using", "settings", "python"))
+USING = (ROOT / "docs" / "using.md").read_text(encoding="utf-8")
 BIN = Path(sys.executable).parent
 
 
@@ -68,11 +69,12 @@ def test_every_command_of_the_manual_works(tmp_path):
     assert "same text as sample:p012" in printed
 
 
-def test_every_command_of_the_first_page_works(demo):
+def test_every_command_of_the_first_page_works(demo, tmp_path):
     """On what the demo made; those on a corpus of one's own begin the manual, which is run above."""
-    made, look, own = _blocks((ROOT / "docs" / "index.md").read_text(encoding="utf-8"), "console")
+    made, look, own = blocks("index.md", "console")
     assert made.strip() == "$ make demo"
-    assert _run(demo[0], "bash", "-euxc", look.replace("$ ", ""))
+    assert _run(demo[0], "bash", "-euxc", look.replace("$ ", "").replace("~/", f"{tmp_path}/"))
+    assert (tmp_path / "demo-data" / "README.md").exists()
     lines = [line.removeprefix("$ ") for line in own.splitlines()]
     assert lines
     assert [line for line in lines if line not in _commands(USING)] == []
@@ -91,7 +93,7 @@ def test_the_make_targets_of_the_readme_exist_and_the_chinese_one_names_the_same
 
 
 def test_the_settings_of_the_manual_are_the_defaults(tmp_path):
-    (block,) = _blocks(SETTINGS, "toml")
+    (block,) = blocks("settings.md", "toml")
     (tmp_path / "gongqing.toml").write_text(block, encoding="utf-8")
     assert settings.load(tmp_path).model_dump() == settings.Settings().model_dump()
     assert set(tomllib.loads(block)) == set(settings.Settings.model_fields)
@@ -99,10 +101,15 @@ def test_the_settings_of_the_manual_are_the_defaults(tmp_path):
 
 def test_the_python_of_the_manual_runs(demo):
     home, _ = demo
-    blocks = _blocks(PYTHON, "python")
-    assert len(blocks) == 2
-    for block in blocks:
+    found = blocks("python.md", "python")
+    assert len(found) == 2
+    for block in found:
         _run(home, sys.executable, "-W", "error", "-c", block, cwd=home)
+
+
+def test_the_drills_run_by_their_name_and_end_with_their_table(tmp_path):
+    printed = _run(tmp_path, "make", "drill", "ARGS=tests/unit/core/test_durable.py -p no:cacheprovider")
+    assert re.search(r"^sum +2 +2 +0 +0$", printed, re.MULTILINE)
 
 
 def test_every_command_line_command_is_in_the_manual():

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from near_texts import edited, random_text
+from pages import blocks
 from polars.testing import assert_frame_equal
 from web_ui import wait_until_gone
 
@@ -116,8 +117,17 @@ class TestOnTwoWorkers:
         for place, part in enumerate(frame.iter_slices(200)):
             part.write_parquet(tmp_path / f"{place}.parquet")
         dataset = cluster.data.read_parquet(str(tmp_path))
-        found = find_duplicates_in_dataset(dataset, len(TEXTS), mode="fast", parts=2)
-        assert_frame_equal(found, find_duplicates(TEXTS, mode="fast", earliest=frame.sort("row")["earliest"]))
+        wanted = find_duplicates(TEXTS, mode="fast", earliest=frame.sort("row")["earliest"])
+        assert_frame_equal(find_duplicates_in_dataset(dataset, len(TEXTS), mode="fast", parts=2), wanted)
+
+    def test_the_block_of_the_page(self, cluster, tmp_path):
+        rows = pl.Series(range(len(POOL)), dtype=pl.UInt32)
+        pl.DataFrame({"row": rows, "text": POOL, "earliest": rows, "id": rows}).write_parquet(
+            tmp_path / "posts.parquet"
+        )
+        [code] = blocks("ray.md", "python")
+        exec(code.replace("…/posts", str(tmp_path)), made := {})
+        assert_frame_equal(made["clusters"], find_duplicates(pl.Series(POOL)))
 
     def test_next_to_nothing(self, cluster):
         for texts in ([], [None], ["", None], ["我", "好"]):

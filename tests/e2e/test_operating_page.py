@@ -2,27 +2,18 @@
 backup, an erasure after it, and the restoring. Its update is a pull and a make; its container file is not built here.
 """
 
-import re
 import shutil
 from pathlib import Path
 
 import pytest
 from machine import require_systemd, run_session
-
-from pipelines.settings import ROOT
+from pages import blocks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("newcomer")]
 
-PAGE = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-
-
-ENVIRONMENT, COMMAND = blocks("sh")
-(UNIT,), (PROXY,) = blocks("ini"), blocks("nginx")
-BACKUP, RESTORE = (re.sub(r"^\$ ", "", block, flags=re.MULTILINE) for block in blocks("console")[1:3])
+ENVIRONMENT, COMMAND = blocks("operating.md", "sh")
+(UNIT,), (PROXY,) = blocks("operating.md", "ini"), blocks("operating.md", "nginx")
+BACKUP, RESTORE = (block.replace("$ ", "") for block in blocks("operating.md", "console")[1:3])
 
 SESSION = f"""#!/bin/bash
 set -eux -o pipefail

@@ -1,7 +1,6 @@
 """Every command of every page is run: a page is one session, on a home with a release, a vendor of models and a hub on
-this machine. What is the reader's own (a file, a row, a name) has a stand-in; what cannot run beside other tests is
-named with the test that runs it, and is one that the command line takes. The settings of a page are read as a home
-reads them.
+this machine. What is the reader's own (a file, a row, a name) has a stand-in; what does not run here is named with the
+test that runs it, and the words by which it does.
 """
 
 import json
@@ -11,62 +10,66 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
 import zipfile
 from collections.abc import Iterator
-from itertools import takewhile
 from pathlib import Path
-from textwrap import dedent
+from typing import Any
 
 import polars as pl
 import pytest
-import typer
 from filled_sheet import opened
 from labels_made import LABELLED_TOML
 from message_receiver import Receiver
+from pages import PAGES, blocks, commands, indented
 from reviewed import ANSWERS, label, lines, read_tasks
 from spreadsheet import workbook
-from typer.main import get_command
 from typer.testing import CliRunner
 from vendor_profile import PROFILE
+from web_ui import free_port
 
 from pipelines.cli import app
 from pipelines.llm.profiles import profiles
-from pipelines.settings import ROOT, Settings, load
+from pipelines.settings import ROOT
 from pipelines.store import Store
-from pipelines.train.experiment import read_experiment
 from tests.doubles.hub import Hub
 from tests.doubles.vendor import Vendor
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-DOCS = ROOT / "docs"
-PAGES = [path.name for path in sorted(DOCS.glob("*.md")) if not path.name.endswith(".zh.md")]
-_BLOCK = re.compile(r"^```(?:console|sh)\n(.*?)^```$|((?:^ {4,}\S.*\n)+)", re.DOTALL | re.MULTILINE)
-_PROGRAM = r"(?:\.venv/bin/)?gongqing|scrapy|python|inspect|export|make|ray|pip|systemctl|sudo|rsync|cp"
-_COMMAND = re.compile(rf"^ *(?:\$ )?((?:[A-Z_]+=\S+ )*(?:{_PROGRAM}) .*)$")
-USAGE_ERROR = typer.BadParameter.__bases__[0]  # typer has it under no name of its own
-
-# Who runs a command that does not run here, by what it begins with.
+# Who runs a command that does not run here, by what it begins with: a test, and the words in it.
 ELSEWHERE = {
-    r"gongqing train mine": "verl/test_how_to_page.py",
-    r"gongqing crawl (xinli001|our_forum)": "e2e/test_crawl_command.py",  # a site; against the replica
-    r"scrapy crawl|python -m samples.replica|gongqing crawl replica": "e2e/crawlers/test_scrapy_command.py",
-    r"gongqing review pu(sh|ll)": "e2e/test_potato.py",  # a server of a team
-    r"gongqing train (?!.*--dry-run)": "verl/test_configurations.py",  # every recipe composed; others train
-    r"gongqing experiment": "verl/test_experiment.py",
-    r"gongqing evaluate \w+ --suite": "verl/test_evaluated_runs.py",
-    r"inspect eval": "integration/evaluate/test_benchmarks.py",
-    r"python -m pipelines.judge.service": "e2e/test_judge_service.py",
-    r"python -m pipelines.train": "verl/test_encoder_on_psyqa.py",
-    r"ray |.*--engine ray": "e2e/test_on_ray.py",
-    r"gongqing ledger give-up-batch": "integration/test_cli.py",  # of a batch that is lost
-    r"gongqing ledger close-budget": "integration/test_cli.py",  # of a run that was broken off
-    r"gongqing evaluate report": "integration/evaluate/test_evaluations.py",
-    r"gongqing show rollouts": "verl/test_training_assets.py",
-    r"make (train-env|demo|drill)": "../.ci/run",
-    r"systemctl|sudo|rsync|cp": "e2e/test_operating_page.py",
-    r".*\bpip ": "../.ci/run",
+    r"gongqing (train mine|show rollouts)": ("verl/test_how_to_page.py", "(train mine .*|show rollouts"),
+    r"gongqing train mindchat_ecot(?!.*--dry-run)": ("verl/test_mindchat_run.py", '"train", RECIPE'),
+    r"gongqing train empathy_coe": ("verl/test_empathy_run.py", 'dg.AssetKey("train_empathy_coe")'),
+    r"gongqing train empathy_sft": ("verl/conftest.py", 'trained(training_home, "empathy_sft"'),
+    r"gongqing train (unifireward|empathy_encoder)|gongqing experiment": (
+        "doubles/train_env.py",
+        'start_command(home, "experiment"',
+    ),
+    r"gongqing train compeer_sft": ("verl/test_compeer_run.py", '"compeer_sft"'),
+    r"gongqing train compeer_cer": ("verl/test_compeer_run.py", '"train", "compeer_cer"'),
+    # As unifireward's: what is another are their rows.
+    r"gongqing train compeer_[po]rm": ("verl/test_rows_of_ablations.py", '"compeer_prm", "compeer_orm"'),
+    r"gongqing crawl (xinli001|our_forum)": ("e2e/test_crawl_command.py", '"crawl", "xinli001"'),  # where no site is
+    r"gongqing evaluate \w+ --suite (sage|automatic|judge)": ("crash/test_benchmark_kills.py", '"--suite", "sage"'),
+    r"gongqing evaluate \w+ --suite reward_model": ("verl/test_evaluated_runs.py", 'suites=("reward_model",)'),
+    r"gongqing evaluate report": ("integration/evaluate/test_evaluations.py", '["evaluate", "report"'),
+    r"inspect eval": ("integration/evaluate/test_benchmarks.py", 'commands("evaluating.md")'),
+    r"python -m pipelines.judge.service": ("doubles/judge_process.py", "pipelines.judge.service"),
+    r"python -m pipelines.train": ("verl/test_contrastive.py", "pipelines.train.contrastive"),
+    r"gongqing refresh --engine ray": ("integration/test_making.py", '"--engine", "ray"'),
+    r"gongqing ledger (give-up-batch|close-budget)": ("integration/test_cli.py", '"give-up-batch", str('),
+    r"make demo": ("e2e/test_newcomer.py", '"make", "demo"'),
+    r"make drill": ("e2e/test_newcomer.py", '"make", "drill"'),
+    r"make train-env$": ("../.ci/run", "train-env"),
+    r"systemctl|rsync|cp": ("e2e/test_operating_page.py", "{RESTORE}"),
+}
+# What no test runs, and why.
+NOT_RUN = {
+    r"ray start|GONGQING_RAY_ADDRESS": "several machines",
+    r"make train-env-gpu|vllm|.*/models/": "a GPU, and a model",
+    r"sudo": "another version of the checkout",
+    r".*\bpip |.*\bhf |python3.11 -m venv|touch|export HF_HUB_OFFLINE": "a machine that fetches",
 }
 # Pages on whose home models are asked.
 ASKED = {"asking.md", "how-to.md"}
@@ -74,31 +77,11 @@ ASKED = {"asking.md", "how-to.md"}
 WHOLE_PAGES = {"index.md", "using.md", "operating.md"}
 
 
-def commands(page: str) -> list[str]:
-    """The commands of console blocks and of indented ones, without comments."""
-    found = [
-        line
-        for block in _BLOCK.findall((DOCS / page).read_text(encoding="utf-8"))
-        for line in "".join(block).splitlines()
-    ]
-    return [match[1].split("  # ")[0].strip() for line in found if (match := _COMMAND.match(line))]
-
-
-def elsewhere(command: str) -> str | None:
-    return next((test for pattern, test in ELSEWHERE.items() if re.match(pattern, command)), None)
-
-
-def blocks(page: str, language: str) -> list[str]:
-    return re.findall(
-        rf"^```{language}\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-    )
-
-
 PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
 
 
 def run_here(page: str) -> list[str]:
-    return [command for command in commands(page) if not elsewhere(command)]
+    return [one for one in commands(page) if not any(re.match(pattern, one) for pattern in (*ELSEWHERE, *NOT_RUN))]
 
 
 class Reader:
@@ -107,7 +90,11 @@ class Reader:
     def __init__(self, folder: Path, home: Path) -> None:
         self.folder, self.home = folder, home
         self.environment = {"GONGQING_HOME": str(home), "GONGQING_AUTHOR_KEY": "a-secret-of-at-least-16-bytes"}
-        self.environment |= {"DASHSCOPE_API_KEY": "a key that is sent nowhere"}
+        self.environment |= {
+            "DASHSCOPE_API_KEY": "a key that is sent nowhere",
+            "GONGQING_CRAWL_CONTACT": "me@example.org",
+        }
+        self.background: list[subprocess.Popen[str]] = []
 
     def run(self, command: str) -> str:
         """What a command that succeeds prints."""
@@ -116,18 +103,28 @@ class Reader:
             name, _, value = words[1].partition("=")
             self.environment[name] = value
             return ""
-        if "=" in words[0]:  # the client of the Hub reads its address once
-            script = f"{shlex.quote(sys.executable)} -c 'from pipelines.cli import main; main()'"
-            ran = subprocess.run(
-                command.replace("gongqing", script, 1), shell=True, env={**os.environ, **self.environment}, **PIPES
-            )
-            assert ran.returncode == 0, f"{command}\n{ran.stdout}"
-            return ran.stdout
-        assert words[0].endswith("gongqing"), command
+        if not words[0].endswith("gongqing"):  # also where the client of the Hub reads its address, which it does once
+            return self._run_apart(command)
         ran = CliRunner().invoke(app, words[1:], env=self.environment)
         assert ran.exit_code == 0, f"{command}\n{ran.output}\n{ran.exception!r}"
         self._answer(ran.output)
         return ran.output
+
+    def _run_apart(self, command: str) -> str:
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        how: Any = {"shell": True, "cwd": ROOT, "env": {**os.environ, **self.environment, "PATH": path}, **PIPES}
+        if "samples.replica" in command:  # it serves until it is stopped
+            self.background.append(process := subprocess.Popen(f"exec {command}", **how))
+            assert process.stdout is not None
+            return process.stdout.readline()  # two lines are all that it says
+        ran = subprocess.run(command, **how)
+        assert ran.returncode == 0, f"{command}\n{ran.stdout}"
+        return ran.stdout
+
+    def leave(self) -> None:
+        for process in self.background:
+            process.terminate()
+            process.communicate()
 
     def _answer(self, printed: str) -> None:
         """Whoever was given tasks answers them, in files here: what a page then imports."""
@@ -179,7 +176,7 @@ def receiver() -> Iterator[Receiver]:
 @pytest.fixture
 def reader(
     request: pytest.FixtureRequest, released_home: Path, vendor: Vendor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Reader:
+) -> Iterator[Reader]:
     """In a folder of the files that the pages name, with a home of everything, whose models the vendor serves."""
     home, other = Path(shutil.copytree(released_home, tmp_path / "home")), tmp_path / "other"
     other.mkdir()
@@ -197,7 +194,8 @@ def reader(
     folder.mkdir()
     monkeypatch.chdir(folder)
     write_files(folder)
-    return Reader(folder, home)
+    yield (reader := Reader(folder, home))
+    reader.leave()
 
 
 def write_files(folder: Path) -> None:
@@ -234,6 +232,12 @@ AT_HUB = "HF_ENDPOINT={hub} HF_TOKEN={token}"
 # What stands for the reader's own, by page.
 STAND_INS: dict[str, dict[str, str]] = {
     "alerts.md": {"feishu://TOKEN mailtos://USER:PASSWORD@HOST?to=TEAM@HOST": "{receiver}"},
+    "crawling.md": {
+        "--port 8765": "--port {port} --crawl-delay 0",
+        "--until 2025-05-19": "--until 2025-05-19 --base-url http://127.0.0.1:{port}",
+        "http://127.0.0.1:8765": "http://127.0.0.1:{port}",
+        "-O posts.jsonl": "-O {other}/posts.jsonl",
+    },
     "erasing.md": {
         "xinli001:100841600 --dry-run": "sample:p022 --dry-run",
         "xinli001:100841600": "sample:p021",
@@ -273,7 +277,7 @@ def test_the_commands_of_a_page_run_one_after_the_other(
         .row(0, named=True)
     )
     own = {"author": post["author"], "answer": post["answers"][0]["answer_id"], "receiver": receiver.address}
-    own |= {"hub": hub.url, "token": hub.token, "other": str(tmp_path / "other")}
+    own |= {"hub": hub.url, "token": hub.token, "other": str(tmp_path / "other"), "port": str(free_port())}
     for command in run_here(page):
         own_words = command
         for old, new in STAND_INS.get(page, {}).items():
@@ -281,85 +285,12 @@ def test_the_commands_of_a_page_run_one_after_the_other(
         reader.run(own_words)
 
 
-def problem(command: str) -> str | None:
-    """Why the command line does not take it."""
-    words = [*takewhile(lambda word: word not in {"|", ">", "&&"}, shlex.split(command, comments=True))]
-    called = get_command(app)
-    while words and words[0] in getattr(called, "commands", {}):
-        called, words = called.commands[words[0]], words[1:]
-    try:
-        with called.make_context("gongqing", words):
-            return None
-    except USAGE_ERROR as error:
-        return error.format_message()
-
-
-def test_what_another_test_runs_is_taken_and_that_test_is_there():
-    left = {command for page in PAGES for command in commands(page) if elsewhere(command)}
-    assert 30 < len(left) < 80
-    ours = {command.partition("gongqing ")[2] for command in left if "gongqing " in command}
-    assert {command: why for command in ours if (why := problem(command))} == {}
-    assert problem("refresh --no-such-option") is not None
-    assert [test for test in ELSEWHERE.values() if not (ROOT / "tests" / test).exists()] == []
-    assert [pattern for pattern in ELSEWHERE if not any(re.match(pattern, command) for command in left)] == []
-
-
-def test_every_language_of_a_page_is_read_by_a_test():
-    found = {
-        (page, language)
-        for page in PAGES
-        for language in re.findall(r"^```(\w+)$", (DOCS / page).read_text(), re.MULTILINE)
-    }
-    found -= {one for one in found if one[1] in {"console", "sh"}}
-    assert found == {*READ_BY}
-    for (page, _), test in READ_BY.items():
-        assert test is None or re.search(rf"\b{page.removesuffix('.md')}\b", (ROOT / "tests" / test).read_text()), page
-
-
-# Who reads the blocks of a page in a language that is no command's: this module, another, or nobody (None).
-READ_BY = {
-    ("asking.md", "toml"): "e2e/test_pages.py",
-    ("calibrating.md", "json"): "e2e/test_pages.py",
-    ("calibrating.md", "toml"): "e2e/test_pages.py",
-    ("how-to.md", "python"): "verl/test_how_to_page.py",
-    ("how-to.md", "toml"): "e2e/test_pages.py",
-    ("judging.md", "toml"): "e2e/test_pages.py",
-    ("mapping.md", "toml"): "unit/ingest/test_mapped.py",
-    ("operating.md", "dockerfile"): None,  # it takes minutes and a network
-    ("operating.md", "ini"): "e2e/test_operating_page.py",
-    ("operating.md", "nginx"): "e2e/test_operating_page.py",
-    ("operating.md", "yaml"): "e2e/test_postgres.py",
-    ("python.md", "python"): "e2e/test_newcomer.py",
-    ("ray.md", "python"): "e2e/test_on_ray.py",
-    ("reviewing.md", "json"): "unit/review/test_reviewing_page.py",
-    ("settings.md", "toml"): "e2e/test_newcomer.py",
-    ("training.md", "toml"): "e2e/test_pages.py",
-}
-INDENTED = re.compile(r"((?:^    \S.*\n(?:^(?:    .*)?\n)*)+)", re.MULTILINE)
-
-
-def indented(page: str, begins: str) -> list[str]:
-    found = (dedent(block) for block in INDENTED.findall((DOCS / page).read_text(encoding="utf-8")))
-    return [block for block in found if block.startswith(begins)]
-
-
-def test_settings_and_profiles_of_the_pages_are_read_by_a_home(tmp_path: Path):
-    names = ("asking.md", "calibrating.md", "how-to.md", "judging.md")
-    fenced = [(page, block) for page in names for block in blocks(page, "toml")]
-    fenced += [("rewriting.md", block) for block in indented("rewriting.md", "[")]
-    assert len(fenced) == 10
-    for page, block in fenced:
-        if re.search(r"^(model|base_url) = ", block, re.MULTILINE):
-            (tmp_path / "profiles.toml").write_text(block, encoding="utf-8")
-            assert {*tomllib.loads(block)} <= {*profiles(tmp_path / "profiles.toml")}, page
-        else:
-            (tmp_path / "gongqing.toml").write_text(block, encoding="utf-8")
-            assert load(tmp_path).model_dump() != Settings().model_dump(), page
-
-
-def test_the_experiment_of_the_page_is_one(tmp_path: Path):
-    (tmp_path / "ablations.toml").write_text(*blocks("training.md", "toml"), encoding="utf-8")
-    assert len(read_experiment(tmp_path / "ablations.toml").ablations) == 2
+def test_what_another_test_runs_stands_in_that_test():
+    left = {command for page in PAGES for command in commands(page)}
+    for pattern in (*ELSEWHERE, *NOT_RUN):
+        assert any(re.match(pattern, command) for command in left), pattern
+    for test, words in ELSEWHERE.values():
+        assert words in (ROOT / "tests" / test).read_text(encoding="utf-8"), test
 
 
 def test_the_python_of_calibrating_runs():

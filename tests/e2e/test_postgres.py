@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy
 import yaml
 from erase_home import HERS, HIS, make_home
+from pages import blocks
 
 from pipelines.core.home import Home
 from pipelines.defs.instance import ensure_configured, instance
@@ -57,7 +58,7 @@ def keep_in_postgres(home: Path, storage: dict | None = None) -> None:
     ensure_configured(home)
     path = Home(home).dagster_yaml
     config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    config["storage"] = storage or {"postgres": {"postgres_url": {"env": VARIABLE}}}
+    config["storage"] = storage or yaml.safe_load(*blocks("operating.md", "yaml"))["storage"]
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
 
 

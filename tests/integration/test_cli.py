@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from pipelines.cli import app, main
 from pipelines.flow.stages import MAKERS
 from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.ledger.records import Call
 from pipelines.settings import ROOT
 from pipelines.store import Store
 from schemas.tables import TABLES
@@ -213,6 +214,10 @@ def test_a_budget_that_was_broken_off_is_listed_and_closed_and_a_batch_that_is_n
     for arguments, says in (wrong_name, (["give-up-batch", "3"], "batch")):
         ended, message, _ = fails("ledger", *arguments)
         assert (ended, says in message) == (2, True), message
+    with Ledger(home / "ledger.sqlite") as ledger:
+        call = Call("key", "topics", "qwen-plus", "m", b"{}")
+        planned = ledger.batches.plan("qwen-plus", "https://example.org", [call], [1], None)
+    assert "is given up: 1 questions" in _run("ledger", "give-up-batch", str(planned.batch.id)).output
     assert "refresh:topics is closed" in _run("ledger", "close-budget", "refresh:topics").output
     assert _json("ledger", "budgets") == []
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 from fake_model import FakePool
+from typer.testing import CliRunner
 
+from pipelines.cli import app
 from pipelines.errors import DamagedVersion, NoVersion, RequestError, Shrunk, Unaccounted
 from pipelines.flow.clients import ClientPool
 from pipelines.flow.runner import Runner, Status, _require_size, parents_of, reconciliations, run_of
@@ -129,8 +131,14 @@ def test_ray_gives_the_same_versions(store, tmp_path, monkeypatch):
     small.write("clean_posts", store.read("clean_posts").head(25))
     small.write("clean_dialogues", store.read("clean_dialogues").head(0))
     wanted = [version.version for version in run(small, "unique")]
-    monkeypatch.setenv("GONGQING_ENGINE", "ray")
-    assert [version.version for version in run(small, "unique")] == wanted
+    monkeypatch.setenv("GONGQING_HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    small.storage.root.rename(tmp_path / "home" / "data")
+    made = Store(tmp_path / "home" / "data")
+    made.write("splits", made.read("splits").collect().clear())  # so that the stage has something to do
+    ran = CliRunner().invoke(app, ["refresh", "--select", "unique", "--engine", "ray"])
+    assert ran.exit_code == 0, ran.output
+    assert [made.version(table).version for table in ("splits", "unique_posts", "unique_dialogues")] == wanted
 
 
 def test_empty_sources_make_empty_tables(tmp_path):

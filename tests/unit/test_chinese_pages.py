@@ -16,6 +16,9 @@ def _shape(path: Path) -> dict[str, list[str]]:
     prose = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.MULTILINE)
     return {
         "blocks": blocks,
+        "commands": re.findall(
+            r"^ {4,}((?:\$ )?(?:[A-Z_]+=\S+ )*(?:gongqing|python|scrapy|make) .*?)(?:  +#.*)?$", prose, re.MULTILINE
+        ),
         "headings": re.findall(r"^#+ ", prose, flags=re.MULTILINE),
         "rows": [str(row.count("|")) for row in re.findall(r"^\|.*\|$", prose, flags=re.MULTILINE)],
         "links": sorted(link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", prose)),

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pages import blocks, commands
 from train_env import QUIET, read_lines
 
 from pipelines.settings import ROOT
@@ -15,15 +16,13 @@ from pipelines.train.runs import SCORED
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("training")]
 
-PAGE = (ROOT / "docs" / "how-to.md").read_text(encoding="utf-8")
-
 
 def test_a_reward_of_ones_own_trains(training_home: Path, tmp_path: Path):
     checkout = tmp_path / "checkout"
     for folder in ("pipelines", "schemas", "crawlers", "samples"):
         shutil.copytree(ROOT / folder, checkout / folder)
     (checkout / ".venv-train").symlink_to(ROOT / ".venv-train")
-    [reward] = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    [reward] = blocks("how-to.md", "python")
     (checkout / "pipelines" / "rewards" / "lengths_alone.py").write_text(reward, encoding="utf-8")
     recipes = checkout / "pipelines" / "train" / "recipes"
     nearest = (recipes / "mindchat_ecot.yaml").read_text(encoding="utf-8")
@@ -31,13 +30,14 @@ def test_a_reward_of_ones_own_trains(training_home: Path, tmp_path: Path):
     (recipes / "mine.yaml").write_text(mine, encoding="utf-8")
     home = tmp_path / "home"
     shutil.copytree(training_home, home, ignore=shutil.ignore_patterns("training"))
-    commands = re.findall(r"^\$ gongqing (train mine .*)$", PAGE, re.MULTILINE)
-    assert len(commands) == 2
+    asked = re.findall(r"^gongqing (train mine .*|show rollouts .*)$", "\n".join(commands("how-to.md")), re.MULTILINE)
+    assert len(asked) == 3
     environment = {**os.environ, **QUIET, "PYTHONPATH": str(checkout), "GONGQING_HOME": str(home)}
-    for command in commands:
+    for command in asked:
         words = [sys.executable, "-c", "from pipelines.cli import main; main()", *command.split()]
         ran = subprocess.run(words, cwd=checkout, env=environment, capture_output=True, text=True)
         assert ran.returncode == 0, ran.stderr
+    assert "mine-cpu_smoke-v1" in ran.stdout, "the rollouts"
     [run] = (home / "training").iterdir()
     assert "characters" in (run / "report.html").read_text(encoding="utf-8")
     scored = [line for line in read_lines(run / SCORED) if line["split"] == "train"]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+import yaml
+from pages import indented
 from rollout_lines import BY_VARIANT, ROWS, as_jsonl, run_of, scored_line, step_line
 from train_env import failure, materialize
 
@@ -69,6 +71,11 @@ def test_a_run_is_described_by_figures_and_places_and_by_none_of_its_words(tmp_p
     assert shown["content"] == "c0ffee"
     rows = [record.data["of the rows"] for record in shown["rows"].records]
     assert rows == [ROWS["text_only"], BY_VARIANT, *ROWS["lengths"]]
+
+
+def test_the_configuration_of_the_page_is_that_of_a_job():
+    [config] = map(yaml.safe_load, indented("training.md", "ops:"))
+    assert dg.validate_run_config(build_definitions().resolve_job_def("training_mindchat_ecot"), config)
 
 
 def test_the_terms_of_its_reward_are_shown_and_no_word_that_was_written_or_judged(tmp_path: Path):

@@ -48,7 +48,7 @@ CREATE TABLE batch (
 ) STRICT;
 CREATE INDEX batch_open ON batch (host) WHERE ended IS NULL;
 -- Every time that a request left, or was about to. Money in nano-units. ended IS NULL: in flight, or its process died.
--- repair: 1 where the answer to the question so far could not be used, so that it was asked on; NULL: nobody noted it.
+-- repair: 1 where the reply before it was wrong or cut short; NULL: of a version that did not note it.
 CREATE TABLE attempt (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL, sample INTEGER NOT NULL, stage TEXT NOT NULL, alias TEXT NOT NULL,
     model TEXT NOT NULL, session INTEGER NOT NULL, batch INTEGER, budget INTEGER, started REAL NOT NULL, ended REAL,

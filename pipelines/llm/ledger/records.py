@@ -20,7 +20,7 @@ class Call:
     payload: bytes  # the canonical JSON of the body
     sample: int = 0  # which draw of the same payload
     currency: str = "USD"  # of the profile's price, in which `reserve` and `cost` are counted
-    repair: bool = False  # whether the question goes on because its answer so far could not be used
+    repair: bool = False  # it follows a reply that was wrong or cut short
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Spend:
     calls: int  # answered, whatever the answer was worth
     failed: int  # ended without an answer
     unsettled: int  # in flight, or lost
-    repairs: int  # of those answered, to questions whose answer before could not be used
+    repairs: int  # of those answered
     tokens_in: int
     tokens_cached: int
     tokens_out: int

@@ -80,9 +80,10 @@ class PendingRequest(Generic[T]):
             repaired = payloads.repaired(self._payload, completion.content, error.sentence, language)
             self._repair(repaired)
 
-    def _repair(self, payload: payloads.Payload, **more: bool) -> None:
+    def _repair(self, payload: payloads.Payload, *, lengthened: bool = False) -> None:
         self._repairs_left -= 1
-        self.request = Request.of(payload, self.question.sample, images=self.request.images, repair=True, **more)
+        images, sample = self.request.images, self.question.sample
+        self.request = Request.of(payload, sample, repair=True, lengthened=lengthened, images=images)
 
     def _end(
         self, completion: Completion, value: T | None = None, *, reason: str | None = None, detail: str | None = None

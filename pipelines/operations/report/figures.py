@@ -172,9 +172,8 @@ def _counted(values: pl.Series) -> list[tuple[Any, int]]:
 
 
 def models(home: Path) -> Section:
-    """What models were asked for each stage, how many of the answers were repairs (to a question whose answer before
-    could not be used), how many rows rest on them, what it cost, and what a thousand rows cost; and who made the rows,
-    by which prompt.
+    """What models were asked for each stage, how many of the answers were repairs, how many rows rest on them, what it
+    cost, and what a thousand rows cost; and who made the rows, by which prompt.
     """
     made_by = list(_made_by(Store(Home(home).data)))
     resting = Counter[tuple[str, str]]()

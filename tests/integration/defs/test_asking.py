@@ -292,7 +292,7 @@ def test_what_a_run_has_spent_is_the_next_ones_no_more(instance, home):
     [event] = made.get_asset_materialization_events()
     shown = event.step_materialization_data.materialization.metadata
     assert shown["cost_USD"].value == pytest.approx(float(spent_by(home)))
-    assert (shown["calls"].value > 0, shown["failed_calls"].value) == (True, 0)
+    assert (shown["calls"].value > 0, shown["repairs"].value, shown["failed_calls"].value) == (True, 0, 0)
     assert materialize(instance, home, provider="openai", budget=float(100 - spent_by(home))).success
     assert not materialize(instance, home, provider="openai", budget=100.0).success
 

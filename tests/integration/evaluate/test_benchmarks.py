@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from judge_host import JudgeHost
 from judge_process import profiles
+from pages import commands
 from played import NAMES, ROLES, feels, played
 
 from pipelines.errors import GongqingError, NoVersion, RequestError, UnknownName, UnreadableFile
@@ -241,17 +242,47 @@ def test_who_judges_is_no_more_and_no_fewer_than_a_benchmark_has(home: Path, hos
     assert host.asked == []
 
 
+def ran(command: list[str], logs: Path, **environment: str) -> dict[str, Any]:
+    """The log of a task that `inspect eval` has run to its end."""
+    command = [
+        str(Path(sys.executable).with_name(command[0])),
+        *command[1:],
+        "--display",
+        "none",
+        "--log-format",
+        "json",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    words = [*command, "--log-dir", str(logs), "--limit", "2"]
+    ran = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr + ran.stdout
+    [path] = logs.glob("*.json")
+    log: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    assert log["status"] == "success"
+    return log
+
+
 def test_anybody_runs_a_task_as_inspect_eval_and_our_profiles_are_its_models(home: Path, tmp_path: Path):
-    command = [str(Path(sys.executable).with_name("inspect")), "eval", "pipelines/evaluate/tasks/esc_eval.py"]
-    command += ["--model", "gongqing/tested", "-M", "budget=5", "--log-dir", str(tmp_path / "logs"), "--limit", "2"]
+    command = [
+        "inspect",
+        "eval",
+        "pipelines/evaluate/tasks/esc_eval.py",
+        "--model",
+        "gongqing/tested",
+        "-M",
+        "budget=5",
+    ]
     command += [
         f"--model-role={role}={{model: gongqing/{alias}, model_args: {{budget: 5}}}}" for role, alias in ROLES.items()
     ]
-    command += ["-T", f"profiles={SEEKERS}", "--display", "none", "--log-format", "json"]
-    environment = {**os.environ, "GONGQING_HOME": str(home), "PYTHONPATH": str(ROOT)}
-    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
-    assert ran.returncode == 0, ran.stderr + ran.stdout
-    [path] = (tmp_path / "logs").glob("*.json")
-    log = json.loads(path.read_text(encoding="utf-8"))
-    assert log["status"] == "success"
+    log = ran([*command, "-T", f"profiles={SEEKERS}"], tmp_path / "logs", GONGQING_HOME=str(home))
     assert log["results"]["scores"][0]["metrics"]["mean"]["value"] == 2.5
+
+
+def test_the_command_of_the_page_asks_models_of_any_host(host: JudgeHost, tmp_path: Path):
+    [command] = [one for one in commands("evaluating.md") if one.startswith("inspect eval ")]
+    own = command.replace("seeker=openai-api/HOST/MODEL", "seeker=openai-api/host/seeker-1")
+    words = own.replace("HOST/MODEL", "host/tested-1").replace("$PWD/FILE", str(SEEKERS)).split()
+    log = ran(words, tmp_path / "logs", HOST_BASE_URL=host.base_url, HOST_API_KEY="of nobody")
+    assert log["results"]["total_samples"] == 2
+    assert {one["model"] for one in host.asked} == {"tested-1", "seeker-1"}

@@ -258,7 +258,9 @@ def test_a_batch_is_asked_at_its_price_and_mended_in_another(tmp_path, vendor):
     assert vendor.stats()["requests"] >= 40 + repaired  # each of them was told of it once
     assert seen.update.call_args.args[1:] == (40, 40, 0, repaired, Decimal(spent) / 10**9)
     with ledger_of(tmp_path) as ledger:
-        assert sum(row.cost for row in ledger.spend()) == Decimal(spent) / 10**9
+        spend = ledger.spend()
+        assert sum(row.cost for row in spend) == Decimal(spent) / 10**9
+        assert sum(row.repairs for row in spend) == sum(row.calls for row in spend) - 40 >= repaired
         assert ledger.open_attempts() == []
     done = vendor.stats()["requests"]
     with asking(tmp_path, llm, None) as ask:

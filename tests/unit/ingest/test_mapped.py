@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
+from pages import blocks
 
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.ingest.forms import Unfit
@@ -222,13 +223,12 @@ def test_consents_are_those_of_the_schema() -> None:
 
 
 def test_the_page_of_mappings_shows_every_key(tmp_path: Path) -> None:
-    page = (SAMPLES.parent / "docs" / "mapping.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    for block in blocks:
+    found = blocks("mapping.md", "toml")
+    for block in found:
         Mapping.model_validate(tomllib.loads(block))
     sections = (Mapping, Columns, Answers, Turns, Clips, Roles, AuthorRoles, Sides)
     keys = {name for section in sections for name in section.model_fields}
-    assert [key for key in keys if not re.search(rf"\b{key}\b( =|\])", "".join(blocks))] == []
+    assert [key for key in keys if not re.search(rf"\b{key}\b( =|\])", "".join(found))] == []
 
 
 @pytest.mark.parametrize("kind", ["posts", "dialogues"])

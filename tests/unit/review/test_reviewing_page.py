@@ -1,20 +1,17 @@
 """The page about reviews: its examples are tasks, labels and questions as the code reads them."""
 
-import re
 from typing import get_args
 
+from pages import blocks, text_of
 from pydantic import BaseModel
 
 from pipelines.review.answers import Known
 from pipelines.review.contract import Kind, Label, Task
 from pipelines.review.items import ModelQuestion
-from pipelines.settings import ROOT
-
-PAGE = (ROOT / "docs" / "reviewing.md").read_text(encoding="utf-8")
 
 
 def test_every_example_is_what_the_page_calls_it():
-    examples = re.findall(r"^```json\n(.*?)```$", PAGE, re.DOTALL | re.MULTILINE)
+    examples = blocks("reviewing.md", "json")
     forms: tuple[type[BaseModel], ...] = (Task, ModelQuestion, Known, Label)
     task, _, _, label = [form.model_validate_json(one) for form, one in zip(forms, examples, strict=True)]
     assert isinstance(task, Task)
@@ -25,4 +22,4 @@ def test_every_example_is_what_the_page_calls_it():
 def test_every_kind_is_told():
     kinds = get_args(Kind)
     assert len(kinds) == 4
-    assert all(PAGE.count(f"| `{kind}` |") == 2 for kind in kinds), "what is judged, and its answers"
+    assert all(text_of("reviewing.md").count(f"| `{kind}` |") == 2 for kind in kinds), "what is judged, and its answers"
