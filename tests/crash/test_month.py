@@ -1,12 +1,14 @@
 """A month of nights on one home: in the end its tables are those of one refresh of all that came, and nothing is lost.
 
 A real crawl of the replica each night, then a refresh. Posts and late answers come in; a site is blocked, at once or
-halfway, a disk is full, a refresh is killed, a clock is set back, somebody's words are erased, Dagster's database and a
-table are lost.
+halfway, a disk is full, a refresh and the daemon are killed, a clock is set back, somebody's words are erased,
+Dagster's database and a table are lost.
 """
 
 import datetime as dt
+import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +16,12 @@ from typing import Any
 
 import pytest
 from crawl_home import Home
-from killing import current, done, home_with, killed, prints, require_sound
+from killing import current, done, home_with, killed, prints, require_sound, states_of_runs
 from troubled_replica import Replica, Troubles
+from web_ui import launch, member, tree, wait_until, wait_until_gone, web_ui
 
 from crawlers.dates import SHANGHAI, day_of
+from pipelines.defs.jobs import REFRESH
 from pipelines.errors import CrawlFailed, DamagedVersion, StorageFull
 from pipelines.flow.refresh import refresh
 from pipelines.operations.alerts.causes import standing_causes
@@ -49,6 +53,7 @@ class Month:
             17: self.clock_is_set_back,
             20: self.words_are_erased,
             24: self.dagsters_database_is_lost,
+            26: self.daemon_is_killed,
             27: self.table_is_damaged,
         }
 
@@ -113,6 +118,18 @@ class Month:
     def dagsters_database_is_lost(self) -> None:
         shutil.rmtree(self.folder / ".dagster")
         self.crawl()
+        done(self.folder, "refresh", program=PROGRAM)
+
+    def daemon_is_killed(self) -> None:
+        """While a run of its queue is at work, which ends with it."""
+        self.crawl()
+        with web_ui(self.folder) as ui:
+            launch(ui, REFRESH)
+            wait_until(lambda: "STARTED" in states_of_runs(self.folder), 120)
+            processes = tree(ui.process.pid)
+            os.kill(member(ui, "dagster._daemon"), signal.SIGKILL)
+            assert ui.process.wait(timeout=120) == 1, "so that a service starts it again"
+            wait_until_gone(processes)
         done(self.folder, "refresh", program=PROGRAM)
 
     def table_is_damaged(self) -> None:

@@ -52,7 +52,7 @@ class Command:
     def __init__(
         self, home: Path, *arguments: str, program: Sequence[str] = GONGQING, umask: int = -1, **environment: str
     ) -> None:
-        self.home, self.runs_before = home, len(_states(home))
+        self.home, self.runs_before = home, len(states_of_runs(home))
         self._log = home.with_name(f"{home.name}-{Path(arguments[0]).name}-{time.monotonic_ns()}.log")
         ours = {name: value for name, value in os.environ.items() if not name.startswith(("GONGQING_", "DAGSTER_"))}
         environment = {**ours, "GONGQING_HOME": str(home), **environment}
@@ -155,13 +155,13 @@ def publishes(table: str) -> Callable[[Command], bool]:
 
 def creates_a_run(command: Command) -> bool:
     """Dagster has a run of this command, whether it has begun or not: a state that passes could be missed."""
-    return len(_states(command.home)) > command.runs_before
+    return len(states_of_runs(command.home)) > command.runs_before
 
 
 # What is left
 
 
-def _states(home: Path) -> list[str]:
+def states_of_runs(home: Path) -> list[str]:
     path = home / ".dagster" / "storage" / "history" / "runs.db"
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as runs:
@@ -206,7 +206,7 @@ def require_sound(home: Path) -> None:
     tables = current(home)
     assert [one for one in examine(home) if one.state == "broken" or (one.what in tables and one.state != "ok")] == []
     assert leftovers(home) == []
-    runs = set(_states(home))
+    runs = set(states_of_runs(home))
     assert runs <= {"SUCCESS", "FAILURE", "CANCELED"}, "Dagster would show one as coming, or at work, for ever"
 
 

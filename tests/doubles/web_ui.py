@@ -1,6 +1,7 @@
 """`gongqing ui` as a process of its own, and a real browser to look at it with."""
 
 import itertools
+import json
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 import pytest
 
@@ -159,6 +161,30 @@ def facts_of(process: int, file: str) -> bytes:
     with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{process}/{file}").read_bytes()
     return b""
+
+
+def command_of(process: int) -> list[str]:
+    return facts_of(process, "cmdline").decode().split("\0")
+
+
+def member(ui: WebUi, command: str) -> int:
+    """The one process that the web UI has started by such a command."""
+    [process] = [one for one in tree(ui.process.pid) if command in " ".join(command_of(one))]
+    return process
+
+
+_LAUNCH = """mutation { launchRun(executionParams: {selector: {repositoryName: "__repository__", jobName: "JOB",
+ repositoryLocationName: "PLACE"}, runConfigData: "{}"}) { __typename } }""".replace("PLACE", ROOT.name)
+
+
+def launch(ui: WebUi, job: str) -> None:
+    """Puts a run of a job into the queue, as its page does."""
+    browser = build_opener(HTTPCookieProcessor())
+    browser.open(ui.address).close()
+    body = json.dumps({"query": _LAUNCH.replace("JOB", job)}).encode()
+    asked = Request(f"{ui.url}/graphql", body, {"Content-Type": "application/json", "Origin": ui.url})
+    with browser.open(asked) as answer:
+        assert json.load(answer)["data"]["launchRun"]["__typename"] == "LaunchRunSuccess"
 
 
 def wait_until_gone(processes: set[int]) -> None:

@@ -22,9 +22,11 @@ from tiny_site import HTML, TinySite
 from web_ui import (
     WebUi,
     chromium,
+    command_of,
     environment_of,
     facts_of,
     free_port,
+    member,
     tree,
     wait_for,
     wait_until,
@@ -97,15 +99,6 @@ def listening(processes: set[int]) -> list[str]:
                     sockets.add(str(descriptor.readlink()))
     lines = [line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()]
     return [cells[1] for cells in lines if cells[3] == "0A" and f"socket:[{cells[9]}]" in sockets]
-
-
-def command_of(process: int) -> list[str]:
-    return facts_of(process, "cmdline").decode().split("\0")
-
-
-def member(ui: WebUi, command: str) -> int:
-    [process] = [one for one in tree(ui.process.pid) if command in " ".join(command_of(one))]
-    return process
 
 
 # --- the operator's own window
