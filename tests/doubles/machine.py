@@ -28,7 +28,7 @@ set -eu
 umask 022
 mount --make-rprivate /
 mount -t tmpfs tmpfs "$1"
-mkdir "$1/upper" "$1/work" "$1/lib" "$1/work-lib" "$1/root"
+mkdir "$1/upper" "$1/work" "$1/lib" "$1/work-lib" "$1/checkout" "$1/work-checkout" "$1/root"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
 cd "$1/root"
 for folder in run tmp dev; do mount -t tmpfs -o mode=0755 tmpfs $folder; done
@@ -45,7 +45,8 @@ if [ -e /sys/fs/cgroup/cgroup.procs ]; then mount -t cgroup2 cgroup2 sys/fs/cgro
     mount -t cgroup -o none,name=systemd cgroup sys/fs/cgroup/systemd
     mount -t cgroup2 cgroup2 sys/fs/cgroup/unified
 fi
-mount --bind "$3" opt/gongqing
+mount -t overlay overlay -o "lowerdir=$3,upperdir=$1/checkout,workdir=$1/work-checkout" opt/gongqing
+find opt/gongqing -name '.venv*' -prune -o -not -perm -a=r -exec chmod a+rX {} +  # what root has compiled for itself
 mount --bind "$2" out
 mount --bind "$4" opt/python
 echo /opt/python/lib > etc/ld.so.conf.d/00-python.conf
