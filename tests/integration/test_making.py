@@ -135,6 +135,7 @@ def test_ray_gives_the_same_versions(store, tmp_path, monkeypatch):
     (tmp_path / "home").mkdir()
     small.storage.root.rename(tmp_path / "home" / "data")
     made = Store(tmp_path / "home" / "data")
+    made.write("imported_posts", store.read("imported_posts").collect(), partition="sample")
     made.write("splits", made.read("splits").collect().clear())  # so that the stage has something to do
     ran = CliRunner().invoke(app, ["refresh", "--select", "unique", "--engine", "ray"])
     assert ran.exit_code == 0, ran.output
