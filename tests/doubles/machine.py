@@ -51,7 +51,7 @@ mount --bind "$2" out
 mount --bind "$4" opt/python
 echo /opt/python/lib > etc/ld.so.conf.d/00-python.conf
 chroot . ldconfig
-cp -a "$3/.venv/bin" opt/venv/bin
+cp -a "$3/.venv/bin" "$3/.venv/.installed" opt/venv
 ln -sf "/opt/python/bin/$(basename "$(readlink -f "$3/.venv/bin/python")")" opt/venv/bin/python3
 sed -i '1s|^#!.*/\.venv/bin/python.*|#!/opt/gongqing/.venv/bin/python|' opt/venv/bin/gongqing
 printf 'home = /opt/python/bin\ninclude-system-site-packages = false\n' > opt/venv/pyvenv.cfg

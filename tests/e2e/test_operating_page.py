@@ -1,5 +1,5 @@
 """docs/operating.md, done as it says on a machine with systemd and nginx: the service, the login in front of it, a
-backup, an erasure after it, and the restoring. Its update is a pull and a make; its container file is not built here.
+backup, an erasure after it, the restoring, and an update that brings nothing new. Its container file is not built here.
 """
 
 import shutil
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_grou
 
 ENVIRONMENT, COMMAND = blocks("operating.md", "sh")
 (UNIT,), (PROXY,) = blocks("operating.md", "ini"), blocks("operating.md", "nginx")
-BACKUP, RESTORE = (block.replace("$ ", "") for block in blocks("operating.md", "console")[1:3])
+BACKUP, RESTORE, UPDATE = (block.replace("$ ", "") for block in blocks("operating.md", "console")[1:])
 
 SESSION = f"""#!/bin/bash
 set -eux -o pipefail
@@ -70,6 +70,14 @@ rm -rf /srv/gongqing/data  # what was lost
 say restored, erased $(gongqing show clean_posts --id sample:p012 --json)
 say restored, another [$(gongqing show clean_posts --id sample:p013 --json | grep -c sample:p013.,)]
 say up again $(answers http://127.0.0.1:3000/server_info)
+
+git clone -q --bare /opt/gongqing /srv/origin.git
+git -C /opt/gongqing remote set-url origin /srv/origin.git
+chown -R gongqing /opt/gongqing/.git /srv/origin.git
+chown gongqing /opt/gongqing
+sudo() {{ runuser -u "$2" -- "${{@:3}}"; }}
+{UPDATE}
+say updated $(answers http://127.0.0.1:3000/server_info)
 systemctl stop gongqing
 say stopped "$(systemctl show -P Result gongqing)", processes "$(pgrep -c -u gongqing || true)", \
     files of others "$(find /srv/gongqing -not -user gongqing | wc -l)"
@@ -125,5 +133,6 @@ def test_a_home_is_served_backed_up_and_restored_as_the_page_says(tmp_path: Path
         "restored, erased []",
         "restored, another [1]",
         "up again 401",
+        "updated 401",
         "stopped success, processes 0, files of others 0",
     ]

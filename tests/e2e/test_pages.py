@@ -62,13 +62,12 @@ ELSEWHERE = {
     r"make demo": ("e2e/test_newcomer.py", '"make", "demo"'),
     r"make drill": ("e2e/test_newcomer.py", '"make", "drill"'),
     r"make train-env$": ("../.ci/run", "train-env"),
-    r"systemctl|rsync|cp": ("e2e/test_operating_page.py", "{RESTORE}"),
+    r"systemctl|rsync|cp|sudo": ("e2e/test_operating_page.py", "{UPDATE}"),
 }
 # What no test runs, and why.
 NOT_RUN = {
     r"ray start|GONGQING_RAY_ADDRESS": "several machines",
     r"make train-env-gpu|vllm|.*/models/": "a GPU, and a model",
-    r"sudo": "another version of the checkout",
     r".*\bpip |.*\bhf |python3.11 -m venv|touch|export HF_HUB_OFFLINE": "a machine that fetches",
 }
 # Pages on whose home models are asked.

@@ -20,7 +20,7 @@ from pipelines.train.experiment import read_experiment
 
 USAGE_ERROR = typer.BadParameter.__bases__[0]  # typer has it under no name of its own
 
-# Who reads the blocks of a page that are for no shell, and by which words; None: nobody, for it takes a network.
+# Who reads the blocks of a page that are for no shell, and by which words.
 READ_BY = {
     ("asking.md", "toml"): ("unit/cli/test_commands_of_pages.py", '"asking.md"'),
     ("calibrating.md", "json"): ("e2e/test_pages.py", 'blocks("calibrating.md", "json")'),
@@ -29,7 +29,7 @@ READ_BY = {
     ("how-to.md", "toml"): ("unit/cli/test_commands_of_pages.py", '"how-to.md"'),
     ("judging.md", "toml"): ("unit/cli/test_commands_of_pages.py", '"judging.md"'),
     ("mapping.md", "toml"): ("unit/ingest/test_mapped.py", 'blocks("mapping.md", "toml")'),
-    ("operating.md", "dockerfile"): None,
+    ("operating.md", "dockerfile"): ("unit/cli/test_commands_of_pages.py", 'blocks("operating.md", "dockerfile")'),
     ("operating.md", "ini"): ("e2e/test_operating_page.py", 'blocks("operating.md", "ini")'),
     ("operating.md", "nginx"): ("e2e/test_operating_page.py", 'blocks("operating.md", "nginx")'),
     ("operating.md", "yaml"): ("e2e/test_postgres.py", 'blocks("operating.md", "yaml")'),
@@ -73,7 +73,7 @@ def test_a_line_with_a_prompt_is_a_command(page: str):
 def test_every_block_that_is_for_no_shell_is_read_by_a_test():
     found = {(page, language) for page in pages.PAGES for language in pages.languages(page) - {"console", "sh", "text"}}
     assert found == {*READ_BY}
-    for test, words in filter(None, READ_BY.values()):
+    for test, words in READ_BY.values():
         assert words in (ROOT / "tests" / test).read_text(encoding="utf-8"), test
 
 
@@ -89,6 +89,20 @@ def test_settings_and_profiles_of_the_pages_are_read_by_a_home(tmp_path: Path):
         else:
             (tmp_path / "gongqing.toml").write_text(block, encoding="utf-8")
             assert load(tmp_path).model_dump() != Settings().model_dump(), page
+
+
+def test_the_container_file_installs_what_the_checkout_does_but_for_the_tests():
+    """It is built by hand: that takes minutes and a network."""
+    [block] = pages.blocks("operating.md", "dockerfile")
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8").partition("$(STAMP): ")[2].partition("\n\n")[0]
+    assert "pip install --no-cache-dir -r requirements/base.txt" in block
+    installs = "--no-deps --no-build-isolation -e ."
+    assert installs in recipe
+    assert installs in block
+    places = dict(re.findall(r"^(WORKDIR|USER|VOLUME|ENV) (.*)$", block, re.MULTILINE))
+    assert places["ENV"] == f"GONGQING_HOME={places['VOLUME']}"
+    assert f"install -d -o {places['USER']} -m 700 {places['VOLUME']}" in block
+    assert (ROOT / ".dockerignore").exists()
 
 
 def test_the_experiment_of_the_page_is_one(tmp_path: Path):
