@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# That its cache stands in a temporary folder, as that of a service does, is no news. A filter holds for what a logger
-# says itself, not for those below it.
-logging.getLogger("matplotlib").addFilter(lambda said: "MPLCONFIGDIR" not in said.msg and "mkdir -p" not in said.msg)
+# That its cache stands in a temporary folder, as that of a service does, is no news. A filter holds for the records of
+# a logger itself, not for those of the ones below it.
+logging.getLogger("matplotlib").addFilter(
+    lambda record: not any(words in record.getMessage() for words in ("MPLCONFIGDIR", "mkdir -p"))
+)
 _CHINESE = (
     *("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei"),
     *("PingFang SC", "Microsoft YaHei", "SimHei"),

@@ -3,6 +3,7 @@
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -78,12 +79,12 @@ exec chroot . /usr/bin/env -i container=tests PATH=/usr/local/sbin:/usr/local/bi
 """
 
 
-def require_systemd() -> None:
-    """Skips where there is no systemd to start, or nobody who may."""
+def require_machine(*programs: str) -> None:
+    """Skips where nobody may start systemd, or where it or a program that a session calls is missing."""
     if os.getuid():
         pytest.skip("needs root")
-    if not Path("/lib/systemd/systemd").exists():
-        pytest.skip("needs Debian's systemd")
+    if missing := [name for name in ("systemctl", *programs) if not shutil.which(name)]:
+        pytest.skip(f"needs Debian's {missing[0]}")
 
 
 def run_session(folder: Path, session: str, files: Mapping[str, str], seconds: float = 600) -> str:

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from pages import blocks
+from pages import blocks, text_of
 from web_ui import chromium, environment_of, wait_for, web_ui
 
 from pipelines import settings
@@ -17,17 +17,14 @@ from pipelines.settings import ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("newcomer")]
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-USING = (ROOT / "docs" / "using.md").read_text(encoding="utf-8")
+USING = text_of("using.md")
 BIN = Path(sys.executable).parent
-
-
-def _blocks(page: str, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", page, flags=re.DOTALL)
 
 
 def _commands(page: str) -> list[str]:
     """Without what a comment says of them."""
-    lines = [line for block in _blocks(page, "console") for line in block.splitlines()]
+    found = re.findall(r"```console\n(.*?)```", page, flags=re.DOTALL)
+    lines = [line for block in found for line in block.splitlines()]
     return [line.removeprefix("$ ").split("  # ")[0].rstrip() for line in lines]
 
 

@@ -2,11 +2,10 @@
 backup, an erasure after it, the restoring, and an update that brings nothing new. Its container file is not built here.
 """
 
-import shutil
 from pathlib import Path
 
 import pytest
-from machine import require_systemd, run_session
+from machine import require_machine, run_session
 from pages import blocks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("newcomer")]
@@ -108,10 +107,7 @@ while True:
 
 
 def test_a_home_is_served_backed_up_and_restored_as_the_page_says(tmp_path: Path):
-    require_systemd()
-    for wanted in ("nginx", "rsync", "openssl"):
-        if not shutil.which(wanted):
-            pytest.skip(f"needs Debian's {wanted}")
+    require_machine("nginx", "rsync", "openssl")
     files = {
         "gongqing.env": ENVIRONMENT,
         "gongqing": COMMAND,

@@ -11,9 +11,8 @@ from pathlib import Path
 import pages
 import pytest
 import typer
-from typer.main import get_command
+from test_examples import command_of
 
-from pipelines.cli import app
 from pipelines.llm.profiles import profiles
 from pipelines.settings import ROOT, Settings, load
 from pipelines.train.experiment import read_experiment
@@ -44,13 +43,11 @@ READ_BY = {
 def problem(command: str) -> str | None:
     """Why the command line does not take it."""
     words = [*takewhile(lambda word: word not in {"|", ">", "&&"}, shlex.split(command, comments=True))]
-    called, given = get_command(app), words
-    while words and words[0] in getattr(called, "commands", {}):
-        called, words = called.commands[words[0]], words[1:]
-    if words == given:
+    called, arguments = command_of(words)
+    if arguments == words:
         return "no command"
     try:
-        with called.make_context("gongqing", words):
+        with called.make_context("gongqing", arguments):
             return None
     except USAGE_ERROR as error:
         return error.format_message()
