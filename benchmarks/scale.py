@@ -1,11 +1,12 @@
 """What a refresh costs at 10,000, 100,000 and 1,000,000 posts: CPU, wall, memory and disk of each stage.
 
-    python -m benchmarks.scale [--posts N …] [--home FOLDER]
+    python -m benchmarks.scale [--posts N …] [--keep FOLDER]
 
 The posts are recombined from the sentences of ../shared/data/real_posts, in the lengths of these: a thousand posts a
 day, every other one with an answer, two in a hundred a copy of another with a few characters changed. Beside them a
 fifth as many dialogues, recombined from SMILE. Each stage that needs no model runs in a process of its own: first on
-everything, then after one more day of a thousand posts, then after one post is erased. The last line of each size is
+everything, then after one more day of a thousand posts, then after one post is erased. A million take two hours: in a
+folder that is kept, a run that was broken off goes on where it was. The last line of each size is
 the share that these cost of the full run; the last lines hold the exponents between the sizes (1: the cost grows as the
 corpus does).
 """
@@ -23,8 +24,9 @@ import sys
 import tarfile
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -35,6 +37,7 @@ from rich.table import Table
 
 from benchmarks.corpus import ROOT, SHARED
 from pipelines.core.home import Home
+from pipelines.core.stage import Stage
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
 from pipelines.operations.erase.erasing import erase
@@ -52,7 +55,10 @@ _SENTENCE = re.compile(r"[^。！？!?\n]+[。！？!?\n]*")
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one process: CPU seconds, wall seconds, peak memory in MB, and what it added to the disk, in MB."""
+    """Of one process: CPU seconds, wall seconds, peak memory in MB, and what it added to the disk, in MB.
+
+    Pages of files are not counted: the kernel takes them back where others need the room.
+    """
 
     cpu: float
     wall: float
@@ -181,36 +187,71 @@ def _watched(home: Path, *arguments: str) -> Cost:
     before, started = _size(home), time.monotonic()
     command = [sys.executable, "-m", "benchmarks.scale", "--home", str(home), *arguments]
     environment = {**os.environ, "GONGQING_AUTHOR_KEY": "of the benchmark alone"}
-    process = subprocess.Popen(command, cwd=ROOT, env=environment)
-    _, status, usage = os.wait4(process.pid, 0)
+    process, memory = subprocess.Popen(command, cwd=ROOT, env=environment), 0.0
+    while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
+        memory = max(memory, _anonymous(process.pid))
+        time.sleep(0.05)
+    _, status, usage = ended
     if status:
         raise SystemExit(f"{' '.join(arguments)} failed")
     wall = time.monotonic() - started
-    return Cost(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1e3, _size(home) - before)
+    return Cost(usage.ru_utime + usage.ru_stime, wall, memory, _size(home) - before)
 
 
-def _refreshed(home: Path) -> dict[str, Cost]:
-    """The cost of each stage that needs no model and no people."""
-    costs = {}
-    for stage in STAGES:
-        if not stage.asks or stage.structural:
-            cost = _watched(home, "--stage", stage.name)
-            if Runner(Store(Home(home).data), Settings()).status(stage).waits is None:
-                costs[stage.name] = cost
-    return costs
+def _anonymous(process: int) -> float:
+    """MB that a process holds now, without pages of files; 0 where it has ended."""
+    found = re.search(r"RssAnon:\s*(\d+) kB", Path(f"/proc/{process}/status").read_text())
+    return int(found[1]) / 1e3 if found else 0.0
 
 
-def measure(home: Path, posts: int) -> dict[str, dict[str, Cost]]:
+class Measuring:
+    """A home, and beside it a file of what was measured there, by run and step: what stands in it is not done again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self._file = folder / "home", folder / "costs.json"
+        self.home.mkdir(parents=True, exist_ok=True)
+
+    def costs(self) -> dict[str, dict[str, Cost]]:
+        """What is measured so far."""
+        read = json.loads(self._file.read_text()) if self._file.exists() else {}
+        return {run: {name: Cost(**cost) for name, cost in of.items()} for run, of in read.items()}
+
+    def once(self, run: str, name: str, work: Callable[[], Cost | None]) -> None:
+        """Does a step of a run, and writes down what it cost."""
+        costs = self.costs()
+        if name in costs.setdefault(run, {}):
+            return
+        if (cost := work()) is not None:
+            costs[run][name] = cost
+            self._file.write_text(
+                json.dumps({run: {name: asdict(one) for name, one in of.items()} for run, of in costs.items()})
+            )
+
+    def refresh(self, run: str) -> None:
+        """Runs each stage that needs no model and no people."""
+        for stage in STAGES:
+            if not stage.asks or stage.structural:
+                self.once(run, stage.name, partial(self._stage, stage))
+
+    def _stage(self, stage: Stage) -> Cost | None:
+        cost = _watched(self.home, "--stage", stage.name)
+        return cost if Runner(Store(Home(self.home).data), Settings()).status(stage).waits is None else None
+
+
+def measure(folder: Path, posts: int) -> dict[str, dict[str, Cost]]:
     """What a full run costs, one after another day, and one after an erasure, by stage."""
-    days = posts // A_DAY
-    for day in range(days):
-        write_day(home, day)
-    Store(Home(home).data).write("imported_dialogues", dialogues(posts // 5), partition="told")
-    costs = {"all": _refreshed(home)}
-    write_day(home, days)
-    costs["a day more"] = _refreshed(home)
-    erasing = _watched(home, "--erase", f"made:{posts // 2:09d}")
-    return costs | {"a post erased": {"erasing": erasing, **_refreshed(home)}}
+    measuring, days = Measuring(folder), posts // A_DAY
+    store = Store(Home(measuring.home).data)
+    for day in range(len(store.current("raw_posts")), days):
+        write_day(measuring.home, day)
+    if not store.current("imported_dialogues"):
+        store.write("imported_dialogues", dialogues(posts // 5), partition="told")
+    measuring.refresh("all")
+    write_day(measuring.home, days)
+    measuring.refresh("a day more")
+    measuring.once("a post erased", "erasing", lambda: _watched(measuring.home, "--erase", f"made:{posts // 2:09d}"))
+    measuring.refresh("a post erased")
+    return measuring.costs()
 
 
 def _total(costs: dict[str, Cost]) -> Cost:
@@ -240,6 +281,7 @@ def _table(posts: int, costs: dict[str, dict[str, Cost]]) -> Table:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--posts", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--keep", type=Path, help="a folder in which what was measured stays")
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--stage", help=argparse.SUPPRESS)
     parser.add_argument("--erase", help=argparse.SUPPRESS)
@@ -254,7 +296,7 @@ def main() -> None:
     measured = {}
     for posts in arguments.posts:
         with tempfile.TemporaryDirectory() as folder:
-            measured[posts] = measure(Path(folder), posts)
+            measured[posts] = measure((arguments.keep or Path(folder)) / str(posts), posts)
         Console().print(_table(posts, measured[posts]))
     for few, many in pairwise(arguments.posts):
         ratio = _total(measured[many]["all"]).cpu / _total(measured[few]["all"]).cpu

@@ -3,6 +3,7 @@
 The cells of one post or dialogue are a group, inside which a placeholder means the same person or number.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 
 import polars as pl
@@ -20,6 +21,11 @@ NO_PII = pl.lit(pl.Series([[]], dtype=pl.List(PII.dtype)))
 # A text that changes is read again: an artefact may have stood within a number. A hostile one is left after so many
 # readings.
 _READINGS = 6
+
+# The labels that this process has cleaned, by the way they were: every piece of a corpus has the same ones, and a call
+# costs as much for one as for a thousand (regexes are compiled).
+_known_labels: defaultdict[Cleaning, dict[str, str]] = defaultdict(dict)
+_LABELS = 100_000  # are remembered
 
 
 def as_written(text: pl.Expr) -> pl.Expr:
@@ -84,8 +90,13 @@ def cleaned_labels(labels: pl.Series, cleaning: Cleaning) -> Callable[[pl.Expr],
     Returns a function from an expression of such labels to the same, cleaned in the default profile; null stays null.
     """
     distinct = labels.drop_nulls().unique()
-    cells = pl.DataFrame({"group": pl.int_range(len(distinct), eager=True), "lang": "zh", "text": distinct})
-    made = cleaned(cells, cleaning)[0]["text"]
+    known = _known_labels[cleaning]
+    if len(known) > _LABELS:
+        known.clear()
+    if len(new := distinct.filter(~distinct.is_in(list(known)))):
+        cells = pl.DataFrame({"group": pl.int_range(len(new), eager=True), "lang": "zh", "text": new})
+        known.update(zip(new, cleaned(cells, cleaning)[0]["text"], strict=True))
+    made = pl.Series([known[one] for one in distinct], dtype=pl.String)
     return lambda label: label.replace_strict(distinct, made, default=None, return_dtype=pl.String)
 
 

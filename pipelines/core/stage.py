@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., Any])
 Units = Mapping[str, Mapping[str, tuple[str, ...]]]
 
-# All settings; the aliases of the models to ask; the versions of the parents, by table; a folder to remember work in,
-# on which no result depends, or None.
-HANDED_IN = frozenset({"settings", "models", "versions"})
+# All settings; the aliases of the models to ask; the versions of the parents, by table; a folder for what is not to be
+# in memory (`core.spill`).
+HANDED_IN = frozenset({"settings", "models", "versions", "scratch"})
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,6 @@ class Spill:
         return read_only(np.asarray(data)), read_only(offsets)
 
 
-Sign = Callable[..., Keys]
 # Rows that are not alone (uint32 [m]) → a frame of m rows: `earliest`, `length`, `id`.
 _Order = Callable[[Words], pl.DataFrame]
 # Rows, and as many others → the similarity of each pair, float64 [k].
@@ -100,14 +99,12 @@ def find_duplicates(
     *,
     earliest: pl.Series | None = None,
     ids: pl.Series | None = None,
-    sign: Sign = band_keys,
 ) -> pl.DataFrame:
     """The clusters of near-duplicates among n texts.
 
     The survivor of a cluster is the one first by `earliest` (a sortable series, nulls last), then the longest in
     characters, then the smallest of `ids` (by default the row's number). Equal texts are always in one cluster,
     however short; a null is no text and stands alone. The clusters do not depend on the order of the texts.
-    `sign` gives what `band_keys` gives; it may have it already.
 
     Returns:
         n rows in the order of the texts: `row`, `cluster_id` (row of the survivor), `keep` (whether it is the
@@ -124,7 +121,7 @@ def find_duplicates(
     firsts, distinct = _first_equal(_digests(series, _new_seeds()), np.asarray(column.is_valid()))
 
     parents, links = singletons(n), no_links(n)
-    for keys in sign(data, offsets, mode, BANDS, rows=distinct):
+    for keys in band_keys(data, offsets, mode, BANDS, rows=distinct):
         link(data, offsets, runs(keys, distinct), threshold, parents, links)
 
     def order(rows: Words) -> pl.DataFrame:
@@ -140,7 +137,7 @@ def find_duplicates(
 def find_duplicates_in(
     source: Source,
     column: str,
-    folder: Path,
+    folder: Path | None,
     threshold: float = 0.8,
     mode: Mode = "exact",
     *,
@@ -150,7 +147,8 @@ def find_duplicates_in(
     """What `find_duplicates` gives, for texts that stay on the disk.
 
     The source is read three times. Keys (8 bytes a text and band) and the texts of candidates are kept in a folder
-    within `folder` until the end; in memory are a batch of texts, then some 80 bytes a text: one band at a time.
+    within `folder` (the system's temporary one if None) until the end; in memory are a batch of texts, then some 80
+    bytes a text: one band at a time.
 
     Args:
         source: a Parquet file, a folder of them (in the order of their names), or a call that gives record batches with

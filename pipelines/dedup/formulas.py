@@ -4,10 +4,13 @@ A formula stands at either end of answers to many different questions, beside ma
 (accessor variety, Feng et al. 2004): a copied answer always has the same, and so has half a formula.
 """
 
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
+from pipelines.core.spill import spilled_by_slices
 from pipelines.text.clauses import MARKS, clauses, ends_strongly
 from pipelines.text.keys import n_chars
 from schemas.dropped import drops
@@ -37,18 +40,21 @@ _PARTICLES = "呀啊哦呢吧喔哟噢哈啦嘛"
 _EDIT = pl.struct("row_id", "rule", "removed").cast(EDIT.dtype)
 
 
-def cut_formulas(posts: pl.DataFrame, min_answer_chars: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+def cut_formulas(
+    posts: pl.DataFrame, min_answer_chars: int, scratch: Path | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Posts whose answers have lost their formulas; an answer that has no more characters left than that is dropped.
 
     Args:
         posts: Rows of `clean_posts`.
         min_answer_chars: White space is not counted.
+        scratch: Where to keep what is read of all answers (`pipelines.core.spill`).
 
     Returns `(posts, dropped)`: all posts, with what was cut among their `edits`, and the answers that are too short.
     """
     answers = posts.select("post_id", "source", "answers").explode("answers", empty_as_null=False).unnest("answers")
     came = answers.select("author", "source", "text", row_id="answer_id", group="post_id")
-    plain, edits = without_signatures(came)
+    plain, edits = without_signatures(came, scratch)
     if edits.is_empty():
         return posts, drops(answers.clear(), "unique_posts", "answer", "answer_id", pl.lit(""), pl.lit(""))
     left = answers.with_columns(text=plain["text"]).with_columns(n_chars=n_chars(pl.col("text")))
@@ -85,7 +91,7 @@ OF_ALL = (Threshold(12, 3, 0.0002), Threshold(6, 5, 0.001), Threshold(4, 5, 0.02
 OF_ONE_WRITER = (Threshold(4, 3, 0.05),)
 
 
-def without_signatures(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def without_signatures(answers: pl.DataFrame, scratch: Path | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The answers without openings and closings that are repeated under different questions.
 
     In rounds until there are no more: what stands behind a formula comes to an end once it is cut, and may be one
@@ -93,10 +99,11 @@ def without_signatures(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFram
 
     Args:
         answers: `row_id`, `group` (the question), `author` and `source` (each may be null), `text`.
+        scratch: As of `cut_formulas`.
 
     Returns `(answers, edits)`: the same rows with `text` cut, and EDITS with the rule "signature", one row a cut.
     """
-    left = _Answers(answers)
+    left = _Answers(answers, scratch)
     cuts = [pl.DataFrame(schema={"row": pl.UInt32, "removed": pl.String})]
     known: list[pl.DataFrame] = []
     while not (formulas := pl.concat([left.formulas(side) for side in _SIDES])).is_empty():
@@ -113,10 +120,10 @@ def without_signatures(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFram
 class _Answers:
     """Answers that are being cut: `texts`, and the clauses at each of their `ends`, kept up with them."""
 
-    def __init__(self, answers: pl.DataFrame) -> None:
+    def __init__(self, answers: pl.DataFrame, scratch: Path | None) -> None:
         owner = pl.concat_str("source", "author", separator=":")
         self.texts = answers.select("group", "text", owner=owner).with_row_index("row")
-        self.ends = {side: _ends(self.texts, side) for side in _SIDES}
+        self.ends = {side: spilled_by_slices(partial(_ends, side=side), self.texts, scratch) for side in _SIDES}
         self._n_questions = self.texts["group"].n_unique()
         of_writers = self.texts.drop_nulls("owner").group_by("owner")
         self._of_writers = of_writers.agg(n_of_writer=pl.col("group").n_unique())

@@ -8,13 +8,18 @@ answer, a turn or a passage of very many rows: a form of a site, a reply that so
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 import numpy as np
 import polars as pl
 
-from pipelines.core.arrow import Texts, buffers, decoded
+from pipelines.core.arrow import Texts, buffers, column, decoded
 from pipelines.core.kernels import Bytes, Keys, Places, Words, kernel, part
+from pipelines.core.spill import slices
 from pipelines.dedup.jaccard import similarities
 from pipelines.dedup.search import Search, digests
 from pipelines.split.splits import AUTHOR, Flags
@@ -25,6 +30,7 @@ HASHED = 70  # bytes under one hash
 WINDOW = 15  # hashes of which one is kept
 LENGTH = HASHED + WINDOW - 1  # a passage of so many bytes is always found
 AT_ONCE = 1 << 22  # bytes
+AT_A_TIME = 1 << 26  # bytes of text whose fingerprints are in memory at a time
 # What stands in more texts or rows than these is a greeting, a form of a site, a song: it makes no two rows one story.
 FORMULA = 50
 
@@ -50,15 +56,18 @@ def _together(parts: Iterable[tuple[Words, Keys]]) -> tuple[Words, Keys]:
 
 def _fingerprints(texts: Texts) -> Iterator[tuple[Words, Keys]]:
     """The rows and the fingerprints of `passages`, for some texts at a time."""
-    data, offsets = buffers(texts)
-    first = 0
-    while first < len(offsets) - 1:
-        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + AT_ONCE, "right")) - 1)
-        room = int(offsets[last] - offsets[first])  # there are fewer fingerprints than bytes
-        rows, marks = np.empty(room, np.uint32), np.empty(room, np.uint64)
-        n = _winnow_all(data, offsets, first, last, rows, marks)
-        yield rows[:n].copy(), marks[:n].copy()
-        first = last
+    before = 0
+    for some in slices(column(texts).to_frame()):
+        data, offsets = buffers(some.to_series())
+        first = 0
+        while first < len(offsets) - 1:
+            last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + AT_ONCE, "right")) - 1)
+            room = int(offsets[last] - offsets[first])  # there are fewer fingerprints than bytes
+            rows, marks = np.empty(room, np.uint32), np.empty(room, np.uint64)
+            n = _winnow_all(data, offsets, first, last, rows, marks)
+            yield rows[:n] + np.uint32(before), marks[:n].copy()
+            first = last
+        before += some.height
 
 
 @kernel
@@ -111,40 +120,40 @@ def _mixed(value: np.uint64) -> np.uint64:
     return value ^ value >> np.uint64(32)
 
 
-def shared_passages(texts: pl.Series) -> pl.DataFrame:
-    """`row`, `passage`, `key` of passages that stand in 2 to FORMULA of these texts, as a number and as a soft key: of
-    those that stand in the same texts one. A row that repeats it may be there several times.
+def _shared_passages(texts: pl.Series, scratch: Path | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Passages that stand in 2 to FORMULA of these texts, of those that stand in the same texts one: `passage` (a
+    number), `row`, where one that repeats it may be several times; and `passage`, `key`: its soft key.
     """
-    seen = np.zeros(1 << max(int(texts.str.len_bytes().sum()) // 2, 2).bit_length() - 1, np.uint8)
-    parts = list(_fingerprints(texts))
-    for _, marks in parts:
-        _note(marks, seen)
-    rows, marks = _together((rows[again], marks[again]) for rows, marks in parts for again in [_again(marks, seen)])
-    del parts
+    shares = int(texts.str.len_bytes().sum()) // AT_A_TIME + 1
+    with ExitStack() as stack:
+        files = [stack.enter_context(TemporaryFile(dir=scratch)) for _ in range(shares)]
+        for rows, marks in _fingerprints(texts):
+            both, share_of = np.empty(len(rows), _FINGERPRINT), marks % np.uint64(shares)
+            both["row"], both["mark"] = rows, marks
+            for share, file in enumerate(files):
+                both[share_of == share].tofile(file)
+        found = [_shared(file, len(texts)) for file in files]
+    keys_of = pl.concat([keys_of for _, keys_of in found]).group_by("passage").agg(pl.col("key").min())
+    chosen = [rows.join(of.join(keys_of, on=of.columns), on="passage", how="semi") for rows, of in found]
+    return pl.concat(chosen), keys_of.with_columns("p:" + pl.col("key"))
+
+
+_FINGERPRINT = np.dtype([("row", np.uint32), ("mark", np.uint64)])
+
+
+def _shared(file: IO[bytes], n_texts: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What `_shared_passages` gives, of the fingerprints in a file alone; the key is the fingerprint in digits."""
+    file.seek(0)
+    both = np.fromfile(file, _FINGERPRINT)
+    rows, marks = both["row"].copy(), both["mark"].copy()
+    del both
     order = np.argsort(marks)
-    starts, stops, sets = _sets(marks[order], rows[order], len(texts))
-    runs = pl.DataFrame({"set": sets, "start": starts, "stop": stops, "key": marks[order[starts]]})
+    starts, stops, sets = _sets(marks[order], rows[order], n_texts)
+    runs = pl.DataFrame({"passage": sets, "start": starts, "stop": stops, "key": marks[order[starts]]})
     runs = runs.with_columns(pl.col("key").cast(pl.String))
-    first = runs.group_by("set").agg(pl.col("start", "stop").min_by("key"), key="p:" + pl.col("key").min())
-    places = first.select("key", passage="set", place=pl.int_ranges("start", "stop")).explode("place")
-    return places.select("passage", "key", row=pl.Series(rows[order[places["place"]]]))
-
-
-@kernel
-def _note(marks: Keys, seen: Bytes) -> None:
-    """Notes in `seen`, of 2^n bytes, whether there is one fingerprint of each remainder or there are several."""
-    for mark in marks:
-        slot = mark & np.uint64(seen.shape[0] - 1)
-        seen[slot] = min(seen[slot] + np.uint8(1), 2)
-
-
-@kernel
-def _again(marks: Keys, seen: Bytes) -> Flags:
-    """Which fingerprints may be there several times: all that are, and some that share a remainder."""
-    several = np.empty(marks.shape[0], np.bool_)
-    for place in range(marks.shape[0]):
-        several[place] = seen[marks[place] & np.uint64(seen.shape[0] - 1)] > 1
-    return several
+    first = runs.group_by("passage").agg(pl.col("start", "stop").min_by("key"), pl.col("key").min())
+    places = first.select("passage", place=pl.int_ranges("start", "stop")).explode("place")
+    return places.select("passage", row=pl.Series(rows[order[places["place"]]])), first.select("passage", "key")
 
 
 @kernel
@@ -231,7 +240,7 @@ def dialogue_keys(dialogues: pl.DataFrame, texts: pl.DataFrame | None = None) ->
     return _collected(dialogue_texts(dialogues) if texts is None else texts)
 
 
-def soft_keys(texts: pl.DataFrame, split_of: pl.DataFrame, search: Search) -> pl.DataFrame:
+def soft_keys(texts: pl.DataFrame, split_of: pl.DataFrame, search: Search, scratch: Path | None = None) -> pl.DataFrame:
     """`row_id`, `key`: the soft keys of rows; a row without any is not there.
 
     Args:
@@ -239,10 +248,11 @@ def soft_keys(texts: pl.DataFrame, split_of: pl.DataFrame, search: Search) -> pl
             equal.
         split_of: `row_id`, `split` of the rows that have their split already (`pipelines.split.splits.known_splits`).
         search: What finds near-duplicates.
+        scratch: A folder for what need not be in memory.
     """
     texts = texts.filter(~pl.col("title") & (pl.col("text").str.len_chars() >= TELLING))
     texts = texts.join(split_of, on="row_id", how="left").select("row_id", "text", "key", "split")
-    return pl.concat([_similar(texts, search), _sharing(texts), _equal_letters(texts)])
+    return pl.concat([_similar(texts, search), _sharing(texts, scratch), _equal_letters(texts)])
 
 
 def _at_least(length: int, key: pl.Expr) -> pl.Expr:
@@ -287,19 +297,18 @@ def _pairs(chain: pl.DataFrame) -> pl.DataFrame:
     return chain.select("row_id", text_key="key").join(of_text, on="text_key").select("row_id", "key")
 
 
-def _sharing(texts: pl.DataFrame) -> pl.DataFrame:
+def _sharing(texts: pl.DataFrame, scratch: Path | None) -> pl.DataFrame:
     """`row_id`, `key` of rows that share a passage."""
     long = texts.filter(pl.col("text").str.len_bytes() >= LENGTH)
     distinct = long.select("key", "text").unique("key").with_row_index("row")
-    shared = shared_passages(distinct["text"])
+    shared, keys_of = _shared_passages(distinct["text"], scratch)
     # Millions of pairs: by numbers, and only those that stay by their names.
     numbered = long.with_columns(owner=pl.col("row_id").rank("dense"), split=pl.col("split").rank("dense"))
     numbered = numbered.join(distinct.select("key", "row"), on="key").select("row", "owner", "split")
-    pairs = numbered.join(shared.select("row", "passage"), on="row")
+    pairs = numbered.join(shared, on="row")
     telling = pairs.group_by("passage").agg(owners=pl.col("owner").n_unique(), splits=_SPLITS)
     telling = telling.filter((pl.col("owners") > 1) & (pl.col("splits") < 2)).select("passage")
     names = long.select("row_id", owner=pl.col("row_id").rank("dense")).unique()
-    keys_of = shared.select("passage", "key").unique("passage")
     pairs = pairs.select("owner", "passage").join(telling, on="passage", how="semi").unique()
     return pairs.join(names, on="owner").join(keys_of, on="passage").select("row_id", "key")
 
@@ -307,7 +316,8 @@ def _sharing(texts: pl.DataFrame) -> pl.DataFrame:
 def _equal_letters(texts: pl.DataFrame) -> pl.DataFrame:
     """`row_id`, `key` of rows whose texts differ in marks and pictures alone."""
     distinct = texts.select("key", "text").unique("key")
-    suspects = distinct.filter(pl.Series(_letters(*buffers(distinct["text"]), _signs())).is_duplicated())
+    letters_of = [_letters(*buffers(some["text"]), _signs()) for some in slices(distinct)]
+    suspects = distinct.filter(pl.Series(np.concatenate(letters_of)).is_duplicated())
     suspects = suspects.select("key", letters=pl.col("text").str.replace_all(_SIGNS, ""))
     letters = texts.join(suspects.filter(pl.col("letters").str.len_chars() >= TELLING), on="key")
     n_texts = pl.col("key").n_unique().over("letters")

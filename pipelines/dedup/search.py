@@ -1,18 +1,16 @@
 """Which texts are nearly the same, for the stages: computed in this process or on Ray, with the same result."""
 
-import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
-import numpy as np
 import polars as pl
+import pyarrow as pa
 
-from pipelines.core.arrow import buffers, strings
-from pipelines.core.kernels import Bytes, Keys, Places, Words
-from pipelines.dedup.bands import BANDS, band_keys
-from pipelines.dedup.duplicates import find_duplicates
+from pipelines.core.arrow import buffers
+from pipelines.dedup.duplicates import ROWS_A_BATCH, find_duplicates_in
 from pipelines.dedup.minhash import Mode
 from schemas.ids import digest
 
@@ -21,10 +19,12 @@ Search = Callable[[pl.Series], pl.Series]
 
 
 @contextmanager
-def searching(engine: str) -> Iterator[Search]:
-    """`name_clusters` by an engine (`pipelines.settings.engine`): `one` is this process; `ray` is connected once."""
+def searching(engine: str, scratch: Path | None = None) -> Iterator[Search]:
+    """`name_clusters` by an engine (`pipelines.settings.engine`): `one` is this process, which keeps its work in a
+    folder; `ray` is connected once.
+    """
     if engine != "ray":
-        yield partial(name_clusters, find=partial(find_duplicates, sign=SignedOnce()))
+        yield partial(name_clusters, find=partial(_find, scratch=scratch))
         return
     from pipelines.dedup.on_ray import connected, find_duplicates_on_ray
 
@@ -32,31 +32,20 @@ def searching(engine: str) -> Iterator[Search]:
         yield partial(name_clusters, find=find_duplicates_on_ray)
 
 
-def name_clusters(texts: pl.Series, find: Callable[..., pl.DataFrame] = find_duplicates) -> pl.Series:
+def _find(texts: pl.Series, mode: Mode, scratch: Path | None = None) -> pl.DataFrame:
+    """`find_duplicates` of texts that are not in memory (`pipelines.core.spill`), some at a time."""
+
+    def read(columns: list[str]) -> Iterable[pa.RecordBatch]:
+        for some in texts.alias(*columns).to_frame().iter_slices(ROWS_A_BATCH):
+            yield from some.to_arrow(compat_level=pl.CompatLevel.oldest()).to_batches()
+
+    return find_duplicates_in(read, "text", scratch, mode=mode)
+
+
+def name_clusters(texts: pl.Series, find: Callable[..., pl.DataFrame] = _find) -> pl.Series:
     """The number of each text's cluster of near-duplicates, for these texts alone; null for a null."""
     # In mode "fast": nobody sees a signature here, and every pair is verified whatever made it a candidate.
     return find(texts, mode="fast")["cluster_id"].set(texts.is_null(), None)
-
-
-class SignedOnce:
-    """`band_keys` for one search after another: those of a text that comes again are remembered, the text is not."""
-
-    def __init__(self) -> None:
-        self._seeds = secrets.randbits(64), secrets.randbits(64)
-        self._known = pl.DataFrame(schema={"one": pl.UInt64, "other": pl.UInt64})
-        self._keys = np.empty((BANDS[0], 0), np.uint64)
-
-    def __call__(self, data: Bytes, offsets: Places, mode: Mode, bands: tuple[int, int], *, rows: Words) -> Keys:
-        """The keys of `rows`, of which no two have the same text; mode and bands are to be the same each time."""
-        texts = strings(data, offsets).gather(rows)
-        names = pl.DataFrame(dict(zip(("one", "other"), map(texts.hash, self._seeds), strict=True)))
-        known = self._known.with_row_index("place")
-        found = names.join(known, on=names.columns, how="left", maintain_order="left")["place"]
-        new, places = found.is_null().to_numpy(), found.fill_null(0).to_numpy(writable=True)
-        places[new] = np.arange(known.height, known.height + new.sum())
-        self._keys = np.hstack([self._keys, band_keys(data, offsets, mode, bands, rows=rows[new])])
-        self._known = pl.concat([self._known, names.filter(new)])
-        return np.take(self._keys, places, axis=1)
 
 
 def digests(texts: pl.Series) -> pl.Series:

@@ -5,12 +5,15 @@ two splits are dropped first, with all that they hold; then what is left of a cl
 """
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from pipelines.core.arrow import buffers
+from pipelines.core.spill import spilled_by_slices
 from pipelines.core.stage import stage
 from pipelines.dedup.formulas import cut_formulas
 from pipelines.dedup.group_keys import (
@@ -31,6 +34,9 @@ from schemas.dropped import drops, gather
 from schemas.posts import EDIT, PII, UniquePosts
 from schemas.table import Dropped
 
+# What is looked at of the posts that are one; the rest is that of the survivor.
+_OF_A_CLUSTER = ["post_id", "posted_at", "key", "cluster", "answers", "risk", "pii", "edits", "under_18"]
+
 _NEARLY = 0.75  # of two names of sources, by difflib: one is the other misspelt
 
 
@@ -44,6 +50,7 @@ def unique(
     seed: int = 0,
     given_at: str = "",
     search: Search = name_clusters,
+    scratch: Path | None = None,
 ) -> dict[str, tuple[pl.DataFrame, pl.DataFrame]]:
     """`(kept, dropped)` of `unique_posts`, `unique_dialogues` and `splits`.
 
@@ -54,33 +61,23 @@ def unique(
         min_answer_chars: An answer that has lost its signature needs more.
         given_at: What to write beside new groups: the versions in which they were first seen.
         search: What finds near-duplicates; nothing depends on it but speed.
+        scratch: A folder for what is read of all rows (`pipelines.core.spill`): nothing depends on it but memory.
 
     Drops: `duplicate`, `near_duplicate` (post, dialogue, answer), `bridges_split` (post, dialogue), `post_dropped`,
     `too_short` (answer).
     """
-    posts, short = cut_formulas(posts, min_answer_chars)
-    posts, dialogues = _keyed(posts, _TEXT), _keyed(dialogues, _WHOLE)
+    posts, short = cut_formulas(posts, min_answer_chars, scratch)
+    posts, dialogues = _keyed(posts, _TEXT, scratch), _keyed(dialogues, _WHOLE, scratch)
     posts = posts.with_columns(cluster=post_clusters(posts, search))
     dialogues = dialogues.with_columns(cluster=dialogue_clusters(dialogues, search))
     # Grouped before any is merged: what a duplicate's author wrote elsewhere belongs to the group as well.
-    texts = without_formulas(pl.concat([post_texts(posts), dialogue_texts(dialogues)]))
-    of_posts = pl.col("row_id").is_in(posts["post_id"].implode())
-    exact = post_keys(posts, texts.filter(of_posts)), dialogue_keys(dialogues, texts.filter(~of_posts))
-    soft = soft_keys(texts, known_splits(pl.concat(exact), known), search)
-    clusters = pl.concat([posts.select("cluster", row_id="post_id"), dialogues.select("cluster", row_id="dialogue_id")])
-    grouped = give_splits(
-        *exact,
-        known,
-        sizes,
-        soft=soft,
-        clusters=clusters,
-        sources=_sources(posts),
-        seed=seed,
-        given_at=given_at,
-    )
-    posts, post_conflicts = _grouped(posts, "post_id", grouped)
+    give = partial(give_splits, known=known, sizes=sizes, sources=_sources(posts), seed=seed, given_at=given_at)
+    grouped = _give_splits(posts, dialogues, known, give, search, scratch)
+    rest = posts.select("post_id", pl.exclude(_OF_A_CLUSTER))
+    posts, post_conflicts = _grouped(posts.select(_OF_A_CLUSTER), "post_id", grouped)
     dialogues, dialogue_conflicts = _grouped(dialogues, "dialogue_id", grouped)
-    posts, merged_posts = merge_posts(posts.drop("cluster"), posts["cluster"], search)
+    posts, merged_posts = merge_posts(posts.drop("cluster"), posts["cluster"], search, scratch)
+    posts = posts.join(rest, on="post_id", how="left", maintain_order="left")
     dialogues, merged_dialogues = merge_dialogues(dialogues.drop("cluster"), dialogues["cluster"])
     orphans = post_conflicts.select("post_id", "answers").explode("answers", empty_as_null=False).unnest("answers")
     reason, detail = pl.lit("bridges_split"), pl.format("ties {}", "conflict")
@@ -103,6 +100,24 @@ def unique(
             ),
         ),
     }
+
+
+def _give_splits(
+    posts: pl.DataFrame,
+    dialogues: pl.DataFrame,
+    known: pl.DataFrame,
+    give: Callable[..., Grouped],
+    search: Search,
+    scratch: Path | None,
+) -> Grouped:
+    """What `give_splits` gives posts and dialogues with their `cluster`."""
+    of_each = spilled_by_slices(post_texts, posts, scratch), spilled_by_slices(dialogue_texts, dialogues, scratch)
+    texts = without_formulas(pl.concat(of_each))
+    of_posts = pl.col("row_id").is_in(posts["post_id"].implode())
+    exact = post_keys(posts, texts.filter(of_posts)), dialogue_keys(dialogues, texts.filter(~of_posts))
+    soft = soft_keys(texts, known_splits(pl.concat(exact), known), search, scratch)
+    clusters = pl.concat([posts.select("cluster", row_id="post_id"), dialogues.select("cluster", row_id="dialogue_id")])
+    return give(*exact, soft=soft, clusters=clusters)
 
 
 def require_training_rows(made: dict[str, tuple[pl.DataFrame, pl.DataFrame]], sizes: Splits) -> None:
@@ -164,10 +179,11 @@ def make_unique(
     splits: pl.DataFrame,
     settings: Settings,
     versions: Mapping[str, str],
+    scratch: Path,
 ) -> dict[str, tuple[pl.DataFrame, pl.DataFrame]]:
     """`unique_posts` and `unique_dialogues`, with the splits of their groups: those of known groups stay."""
     require_sources(clean_posts, settings.splits)
-    with searching(engine()) as search:
+    with searching(engine(), scratch) as search:
         made = unique(
             clean_posts,
             clean_dialogues,
@@ -177,6 +193,7 @@ def make_unique(
             seed=settings.seed,
             given_at=" ".join(f"{table}@{version}" for table, version in sorted(versions.items())),
             search=search,
+            scratch=scratch,
         )
     require_training_rows(made, settings.splits)
     return made
@@ -191,9 +208,11 @@ _TEXT = keys.key(pl.col("text"))
 _WHOLE = pl.col("turns").list.eval(_TURN.field("role") + ":" + keys.key(_TURN.field("text"))).list.join("\n")
 
 
-def _keyed(rows: pl.DataFrame, key: pl.Expr) -> pl.DataFrame:
+def _keyed(rows: pl.DataFrame, key: pl.Expr, scratch: Path | None = None) -> pl.DataFrame:
     """The rows with their `key`, where they do not have it yet."""
-    return rows if "key" in rows.columns else rows.with_columns(key=key)
+    if "key" in rows.columns:
+        return rows
+    return rows.with_columns(spilled_by_slices(lambda some: some.select(key=key), rows, scratch)["key"])
 
 
 def post_clusters(posts: pl.DataFrame, search: Search = name_clusters) -> pl.Series:
@@ -207,18 +226,19 @@ def dialogue_clusters(dialogues: pl.DataFrame, search: Search = name_clusters) -
 
 
 def merge_posts(
-    posts: pl.DataFrame, clusters: pl.Series, search: Search = name_clusters
+    posts: pl.DataFrame, clusters: pl.Series, search: Search = name_clusters, scratch: Path | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Posts with `cluster_id` and `cluster_size`, one a cluster, each answer with the `cluster_id` of answers like it.
 
     Args:
         posts: Rows of `clean_posts`; `clusters`: the number of each post's cluster.
         search: What finds near-duplicates among the answers.
+        scratch: As of `unique`.
 
     Returns `(kept, dropped)`: the drops are `duplicate` or `near_duplicate`, in the units `post` and `answer`.
     """
     members = _clustered(_keyed(posts, _TEXT), clusters, "post_id")
-    answers = _answers(members, search)
+    answers = _answers(members, search, scratch)
     moved = answers.filter(pl.col("answer_id") == pl.col("survivor"))
     kept = members.filter(pl.col("post_id") == pl.col("survivor"))
     united = moved.group_by(survivor="question", maintain_order=True).agg(answers=pl.struct(_OF_AN_ANSWER))
@@ -268,7 +288,7 @@ def _sources(posts: pl.DataFrame) -> pl.DataFrame:
     return best.select(pl.col("source").first().over("cluster"), row_id="post_id")
 
 
-def _answers(members: pl.DataFrame, search: Search) -> pl.DataFrame:
+def _answers(members: pl.DataFrame, search: Search, scratch: Path | None) -> pl.DataFrame:
     """All answers, in the order of their posts and lists, each with its `question` and the `survivor` of those like it
     under the same question; `cluster_id` and `n_questions` hold for the corpus.
     """
@@ -276,9 +296,9 @@ def _answers(members: pl.DataFrame, search: Search) -> pl.DataFrame:
         members.select("post_id", question="survivor", of="answers")
         .explode("of", empty_as_null=False)
         .select("post_id", "question", pl.col("of").struct.unnest())
-        .with_columns(key=keys.key(pl.col("text")))
         .with_row_index("place")
     )
+    answers = _keyed(answers, keys.key(pl.col("text")), scratch)
     like = pl.col("like")
     best = _best_first(answers.with_columns(like=search(answers["key"])), "answer_id")
     return best.with_columns(

@@ -13,9 +13,9 @@ from pipelines.store.manifest import Chunk, Run
 from pipelines.store.store import Version
 from schemas.ids import digest
 
-# Of a piece, on the average: a call costs some tenths of a second however few its rows are (regexes are compiled), and
-# beside a new day all rows of its piece are made again.
-_ROWS = 2_048
+# Of a piece, on the average: a call costs two seconds however few its rows are (regexes are compiled), as much as a
+# thousand posts, and beside a new day all rows of its piece are made again.
+_ROWS = 4_096
 _MOST_ROWS = 20_000
 
 

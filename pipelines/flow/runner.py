@@ -1,17 +1,19 @@
 """Making the tables of a stage from its parents' current versions, and telling whether they are up to date."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from pipelines.core.code_version import code_version
-from pipelines.core.files import sha256_of
+from pipelines.core.files import full_disk_reported, sha256_of
+from pipelines.core.spill import spilled
 from pipelines.core.stage import Stage
 from pipelines.errors import (
     BudgetSpent,
@@ -33,7 +35,7 @@ from pipelines.llm.providers.written import FOLDER
 from pipelines.llm.questions import ASKED_AGAIN, NOT_ASKED_YET, REASONS
 from pipelines.llm.tasks import Plan, sampled
 from pipelines.settings import Settings
-from pipelines.store.chunks import Rows
+from pipelines.store.chunks import Rows, of_part
 from pipelines.store.manifest import Run
 from pipelines.store.parquet import content_of
 from pipelines.store.reconciliation import Reconciliation, reconcile, require_balance
@@ -282,7 +284,11 @@ class Runner:
         return _Inputs(parents, rows, arguments, provider, plan)
 
     def _handed_in(self, stage: Stage, parents: list[Version]) -> dict[str, Any]:
-        handed_in = {"settings": self.settings, "versions": {one.name: one.version for one in parents}}
+        handed_in = {
+            "settings": self.settings,
+            "versions": {one.name: one.version for one in parents},
+            "scratch": self.store.storage.make_scratch(),
+        }
         return {name: value for name, value in handed_in.items() if name in stage.parameters}
 
     def refresh(self, stage: Stage) -> Outcome:
@@ -463,12 +469,21 @@ def _sha256(recordings: Path | None) -> str | None:
 
 
 def _rows(store: Store, tables: tuple[str, ...], versions: list[Version]) -> dict[str, pl.DataFrame]:
-    """The rows of each table in exactly these versions; none where no data set of its kind was imported."""
-    frames: dict[str, list[pl.DataFrame]] = {table: [TABLES[table].create_empty()] for table in tables}
+    """The rows of each table in exactly these versions, left on the disk; none where no data set of its kind was
+    imported.
+    """
+    frames: dict[str, list[Iterable[pl.DataFrame]]] = {table: [[TABLES[table].create_empty()]] for table in tables}
     for one in versions:
         store.require_todays(one)
-        frames[one.table].append(store.read(one.table, one.version, one.partition).collect())
-    return {table: pl.concat(parts) for table, parts in frames.items()}
+        frames[one.table].append(_by_chunk(store, one))
+    with full_disk_reported(store.storage.root):
+        scratch = store.storage.make_scratch()
+        return {table: spilled(chain.from_iterable(parts), scratch) for table, parts in frames.items()}
+
+
+def _by_chunk(store: Store, version: Version) -> Iterator[pl.DataFrame]:
+    for chunk in of_part(version.manifest.files, "rows"):
+        yield store.read_chunk(version, chunk).collect()
 
 
 def _rows_before(store: Store, table: str) -> pl.DataFrame:

@@ -2,14 +2,19 @@
 
 from collections import Counter
 from datetime import UTC, datetime
+from random import Random
 from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from near_texts import edited, random_text
+from polars.testing import assert_frame_equal
 from sample_rows import dialogue, dialogues, post, posts
 
+from pipelines.core import spill
+from pipelines.dedup import group_keys
 from pipelines.dedup.group_keys import dialogue_keys, dialogue_texts, post_keys, post_texts, soft_keys
 from pipelines.dedup.search import name_clusters
 from pipelines.dedup.unique import require_sources, require_training_rows, unique
@@ -260,3 +265,22 @@ def test_the_order_of_rows_does_not_matter(drawn_posts: list[Any], drawn_dialogu
     for table in one:
         assert one[table][0].equals(other[table][0])
         assert one[table][1].sort("unit", "row_id").equals(other[table][1].sort("unit", "row_id"))
+
+
+def test_nothing_depends_on_how_much_is_read_at_a_time(monkeypatch, tmp_path):
+    random = Random(3)
+    texts = [random_text(random.randint(40, 120), number) for number in range(30)]
+    texts += [edited(random.choice(texts), random, 0.02) for _ in range(15)]
+    texts += [random.choice(texts)[:60] + random_text(60, 100 + number) for number in range(15)]
+    signed = [f"{random_text(160, 200 + number)}。我是小明，祝你早日走出阴霾。" for number in range(40)]
+    some = [post(number, text, *random.sample(signed, 2)) for number, text in enumerate(texts)]
+    spoken = [dialogue(f"d{number}", f"seeker: {text}", "supporter: 嗯") for number, text in enumerate(texts[::4])]
+    whole = make(some, spoken)
+    assert "near_duplicate" in set(whole["unique_posts"][1]["reason"])
+    assert whole["unique_posts"][0]["edits"].list.len().sum() > 0
+    monkeypatch.setattr(spill, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(group_keys, "AT_A_TIME", 500)
+    in_pieces = unique(posts(*some), dialogues(*spoken), NONE, given_at="clean_posts@1", scratch=tmp_path)
+    for table, frames in whole.items():
+        for one, other in zip(frames, in_pieces[table], strict=True):
+            assert_frame_equal(one, other, check_row_order=False)

@@ -1,0 +1,45 @@
+"""Frames whose bytes lie on the disk: what a step holds of a corpus while it looks at all of it."""
+
+import mmap
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryFile
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.ipc
+
+ROWS_AT_ONCE = 20_000
+
+
+def spilled(frames: Iterable[pl.DataFrame], folder: Path | None = None) -> pl.DataFrame:
+    """The rows of all frames, which have one schema and are made one after the other, below each other.
+
+    They are written to files in `folder` that have no name (in the system's temporary folder by default), and are read
+    from there where they are needed: the kernel may let go of them at any time. The room on the disk is free again when
+    the frame is, or when the process ends, however it does. What is selected, sorted or filtered of it holds no text of
+    its own either. Raises OSError where the disk is full.
+    """
+    return pl.concat([_mapped(frame, folder) for frame in frames], rechunk=False)
+
+
+def spilled_by_slices(
+    work: Callable[[pl.DataFrame], pl.DataFrame], frame: pl.DataFrame, folder: Path | None = None
+) -> pl.DataFrame:
+    """`spilled`, of what `work` makes of some rows at a time; of a frame without rows, what it makes of that."""
+    return spilled(map(work, slices(frame)), folder)
+
+
+def slices(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The frame in order, some rows at a time; one that is empty is one slice."""
+    yield from frame.iter_slices(ROWS_AT_ONCE) if frame.height else [frame]
+
+
+def _mapped(frame: pl.DataFrame, folder: Path | None) -> pl.DataFrame:
+    with TemporaryFile(dir=folder) as file:
+        frame.write_ipc(file, compression="uncompressed")
+        file.flush()
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    read = pl.from_arrow(pyarrow.ipc.open_file(pa.py_buffer(mapped)).read_all(), rechunk=False)
+    assert isinstance(read, pl.DataFrame)
+    return read
