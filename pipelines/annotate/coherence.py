@@ -15,10 +15,10 @@ from pipelines.llm.language import Lang, require_language
 from pipelines.llm.prompts import prompt
 from pipelines.llm.questions import Provenance, Question
 from pipelines.llm.replies import Reason, Verdict, read_json
-from pipelines.llm.tasks import Plan, Result, planned, rows
+from pipelines.llm.tasks import Plan, Result, planned
 from pipelines.text.pii.invented import personal_data
 from schemas.dialogues import CoherentDialogues
-from schemas.dropped import Lost, Row, dropped
+from schemas.dropped import Lost, Row, drops, gather
 
 STAGE = "coherent_dialogues"
 # The provenance of a row that no model was asked about.
@@ -80,24 +80,27 @@ def keep_structured(dialogues: pl.DataFrame) -> Result:
     Drops of dialogues: not_alternating, no_round, same_turn (two adjacent turns are equal), repeated_turn (a turn of
     more than 20 characters twice by one speaker), half_empty (half of the turns hold no letter and no figure).
     """
-    kept: list[Row] = []
-    lost: list[Lost] = []
-    for row in dialogues.iter_rows(named=True):
-        flaw = _flaw(row)
-        if flaw is None:
-            kept.append(row | {"verdict": "keep", "why": _WHY[row["lang"]]} | _NOBODY.columns())
-        else:
-            lost.append(Lost("dialogue", row["dialogue_id"], flaw))
-    return rows(CoherentDialogues, kept), dropped(STAGE, lost)
+    turn = pl.element().struct
+    said = dialogues.select("n_rounds", *(pl.col("turns").list.eval(turn.field(one)).alias(one) for one in _SAID))
+    flaws = pl.Series("flaw", [_flaw(*row) for row in said.iter_rows()], dtype=pl.String)
+    marked, flaw = dialogues.with_columns(flaws), pl.col("flaw")
+    made = {name: pl.lit(value) for name, value in _NOBODY.columns().items()}
+    why = pl.col("lang").replace_strict(_WHY, return_dtype=pl.String)
+    kept = marked.filter(flaw.is_null()).with_columns(verdict=pl.lit("keep"), why=why, **made)
+    lost = drops(marked.filter(flaw.is_not_null()), STAGE, "dialogue", "dialogue_id", flaw, pl.lit(None))
+    return CoherentDialogues.cast(kept.select(CoherentDialogues.column_names())), gather(lost)
 
 
-def _flaw(dialogue: Row) -> str | None:
+_SAID = ("role", "text")
+
+
+def _flaw(n_rounds: int, roles: list[str], texts: list[str]) -> str | None:
     """What a dialogue lacks in form; None where it lacks nothing."""
-    turns = [(turn["role"], turn["text"].strip()) for turn in dialogue["turns"]]
+    turns = [(role, text.strip()) for role, text in zip(roles, texts, strict=True)]
     neighbours = list(pairwise(turns))
     if any(role == other for (role, _), (other, _) in neighbours):
         return "not_alternating"
-    if not dialogue["n_rounds"]:
+    if not n_rounds:
         return "no_round"
     if any(text == other for (_, text), (_, other) in neighbours):
         return "same_turn"

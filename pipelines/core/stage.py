@@ -34,7 +34,7 @@ class Stage:
     without a model the function is handed none, and returns its tables; any other stage that asks waits for one.
     `by_row`: each row of its one table follows from one row of one parent and the settings, so that it is made chunk by
     chunk, and only of what is new. Of the parents in `looks_up` a row also takes those rows whose second column there
-    is as its first: {"splits": ("group_id", "group_id")}.
+    is as its first, with the columns named behind these: {"splits": ("group_id", "group_id", "split")}.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Stage:
     optional_parents: tuple[str, ...]
     structural: bool
     by_row: bool
-    looks_up: Mapping[str, tuple[str, str]]
+    looks_up: Mapping[str, tuple[str, ...]]
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ def stage(
     optional_parents: tuple[str, ...] = (),
     structural: bool = False,
     by_row: bool = False,
-    looks_up: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+    looks_up: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> Callable[[F], F]:
     """Attaches the record of a stage to its function, as `function.stage`; the function stays as it is.
 

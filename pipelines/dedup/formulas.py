@@ -57,16 +57,16 @@ def cut_formulas(
     plain, edits = without_signatures(came, scratch)
     if edits.is_empty():
         return posts, drops(answers.clear(), "unique_posts", "answer", "answer_id", pl.lit(""), pl.lit(""))
-    left = answers.with_columns(text=plain["text"]).with_columns(n_chars=n_chars(pl.col("text")))
-    is_short = pl.col("answer_id").is_in(edits["row_id"].implode()) & (pl.col("n_chars") <= min_answer_chars)
-    stays, short = left.filter(~is_short), left.filter(is_short)
+    left = answers.with_columns(text=plain["text"])
+    cut = left.filter(pl.col("answer_id").is_in(edits["row_id"].implode()))
+    short = cut.with_columns(n_chars=n_chars(pl.col("text"))).filter(pl.col("n_chars") <= min_answer_chars)
+    stays = left.join(short, on="answer_id", how="anti", maintain_order="left")
     known = posts.select(edits=pl.col("edits").explode(empty_as_null=False)).unnest("edits")
-    cut = stays.select("post_id", row_id="answer_id").join(
-        pl.concat([known, edits]), on="row_id", maintain_order="left_right"
-    )
+    of_post = stays.select("post_id", row_id="answer_id")
+    edited = of_post.join(pl.concat([known, edits]), on="row_id", maintain_order="left_right")
     changed = {
         "answers": stays.group_by("post_id", maintain_order=True).agg(answers=pl.struct(_FIELDS)),
-        "edits": cut.group_by("post_id", maintain_order=True).agg(
+        "edits": edited.group_by("post_id", maintain_order=True).agg(
             edits=pl.struct("row_id", "rule", "removed").cast(EDIT.dtype)
         ),
     }

@@ -371,10 +371,10 @@ class Runner:
             chunks.append((name, partial(self._make, stage, inputs, piece, known)))
         return self.store.write_chunks(stage.name, chunks, inputs.parents, code=run.code, settings=run.settings)
 
-    def _looked_up(self, piece: Piece, rows: pl.DataFrame, column: str, as_column: str) -> pl.DataFrame:
-        """The rows of another table that the rows of a piece need."""
+    def _looked_up(self, piece: Piece, rows: pl.DataFrame, column: str, as_column: str, *others: str) -> pl.DataFrame:
+        """The rows of another table that the rows of a piece need, in the columns that they need."""
         needs = pl.concat([self.store.read_chunk(*chunk).select(column) for chunk in piece.chunks]).collect()
-        return rows.filter(pl.col(as_column).is_in(needs[column].implode()))
+        return rows.select(as_column, *others).filter(pl.col(as_column).is_in(needs[column].implode()))
 
     def _make(self, stage: Stage, inputs: _Inputs, piece: Piece, looked_up: dict[str, pl.DataFrame]) -> Rows:
         """What a stage makes of some rows of one of its parents."""

@@ -221,7 +221,7 @@ class _PromptRows:
 
 
 # What a prompt needs beside its post: the split of its group, and what a model said of its topic.
-_OF_A_POST = {"splits": ("group_id", "group_id"), "topics": ("post_id", "row_id")}
+_OF_A_POST = {"splits": ("group_id", "group_id", "split"), "topics": ("post_id", "row_id", "relevant")}
 
 
 @stage(
