@@ -1,13 +1,16 @@
 """Frames whose bytes lie on the disk: what a step holds of a corpus while it looks at all of it."""
 
 import mmap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import TypeVar
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.ipc
+
+T = TypeVar("T")
 
 ROWS_AT_ONCE = 20_000
 
@@ -33,6 +36,12 @@ def spilled_by_slices(
 def slices(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """The frame in order, some rows at a time; one that is empty is one slice."""
     yield from frame.iter_slices(ROWS_AT_ONCE) if frame.height else [frame]
+
+
+def in_batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The items in order, some at a time; none at all are one batch."""
+    for start in range(0, max(len(items), 1), ROWS_AT_ONCE):
+        yield items[start : start + ROWS_AT_ONCE]
 
 
 def _mapped(frame: pl.DataFrame, folder: Path | None) -> pl.DataFrame:

@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
-from typing import Generic, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import polars as pl
 
+from pipelines.core.spill import in_batches, spilled, spilled_by_slices
 from pipelines.settings import Training
 from pipelines.text import keys
 from pipelines.text.nearness import cosine, wording
@@ -151,20 +153,21 @@ class HashRing(Generic[Item]):
 Draw = Callable[[Question], Negative | Missing]
 
 
-def draws(questions: Sequence[Question], settings: Training, seed: int) -> dict[str, Draw]:
+def draws(questions: Sequence[Question], settings: Training, seed: int, scratch: Path | None = None) -> dict[str, Draw]:
     """The functions that draw the negative of a question, by kind.
 
     `mismatched_emotion`: an answer to a question of the same, else of the nearest topic, whose seeker feels something
     else. `generic`: put together from generic sentences. `other_answer`: any. The answers are those of `questions`; a
     negative is never of the question's own group. Missing are no_emotion (what the seeker feels is not known),
-    no_mismatch, few_generic and no_other_answer.
+    no_mismatch, few_generic and no_other_answer. `scratch`: where the sentences of all answers are kept
+    (`pipelines.core.spill`).
     """
     answers: dict[Place, list[Answer]] = defaultdict(list)
     for question in questions:
         answers[question.place] += question.answers
     return {
         "mismatched_emotion": _mismatched(answers, seed),
-        "generic": _generic(questions, settings, seed),
+        "generic": _generic(questions, settings, seed, scratch),
         "other_answer": _other(answers, seed),
     }
 
@@ -221,16 +224,11 @@ def _by_feeling(answers: Iterable[Answer], seed: int) -> Rings:
     return {felt: _ring(some, seed, "mismatched_emotion") for felt, some in by_felt.items()}
 
 
-def _generic(questions: Iterable[Question], settings: Training, seed: int) -> Draw:
+def _generic(questions: Sequence[Question], settings: Training, seed: int, scratch: Path | None) -> Draw:
     """Each sentence of a negative is a separate draw, among those that none of the question's answers contains."""
-    answers = [
-        (*question.place, question.group_id, answer.answer_id, answer.text)
-        for question in questions
-        for answer in question.answers
-    ]
-    columns = dict.fromkeys(("split", "lang", "group_id", "answer_id", "text"), pl.String)
+    answers = spilled(map(_answers, in_batches(questions)), scratch)
     sentences: dict[Place, list[dict[str, str]]] = defaultdict(list)
-    for row in generic_sentences(pl.DataFrame(answers, schema=columns, orient="row"), settings).iter_rows(named=True):
+    for row in generic_sentences(answers, settings, scratch).iter_rows(named=True):
         sentences[Place(row["split"], row["lang"])].append(row)
     rings = {
         place: HashRing(((row["sentence"], row) for row in rows), seed, "place", "generic")
@@ -253,6 +251,16 @@ def _generic(questions: Iterable[Question], settings: Training, seed: int) -> Dr
         return Negative("".join(row["text"] for row in taken), [row["answer_id"] for row in taken])
 
     return draw
+
+
+def _answers(questions: Iterable[Question]) -> pl.DataFrame:
+    rows = [
+        (*question.place, question.group_id, answer.answer_id, answer.text)
+        for question in questions
+        for answer in question.answers
+    ]
+    columns = dict.fromkeys(("split", "lang", "group_id", "answer_id", "text"), pl.String)
+    return pl.DataFrame(rows, schema=columns, orient="row")
 
 
 def _other(answers: dict[Place, list[Answer]], seed: int) -> Draw:
@@ -300,7 +308,7 @@ def sentences(answers: pl.DataFrame) -> pl.DataFrame:
     return telling.unique(["answer_id", "sentence"], keep="first", maintain_order=True)
 
 
-def generic_sentences(answers: pl.DataFrame, settings: Training) -> pl.DataFrame:
+def generic_sentences(answers: pl.DataFrame, settings: Training, scratch: Path | None = None) -> pl.DataFrame:
     """The generic sentences of each split and language, as they stand in answers of that split.
 
     Takes `answer_id`, `group_id`, `split`, `lang`, `text`.
@@ -310,12 +318,20 @@ def generic_sentences(answers: pl.DataFrame, settings: Training) -> pl.DataFrame
         answers that hold it, the first by id; sorted. What is frequent in the train split and stands in no answer of
         another one is not generic there.
     """
-    written = sentences(answers.select("answer_id", "group_id", "split", "lang", "text").sort("answer_id"))
+    answers = answers.select("answer_id", "group_id", "split", "lang", "text").sort("answer_id")
     n_groups = pl.col("group_id").n_unique()
-    train = answers.filter(split="train").group_by("lang").agg(least=(settings.generic_share * n_groups).ceil())
+    least = pl.max_horizontal((settings.generic_share * n_groups).ceil(), pl.lit(settings.generic_questions))
+    train = answers.filter(split="train").group_by("lang").agg(least=least)
+    written = _repeated(spilled_by_slices(sentences, answers, scratch), train["least"].min())
     counted = written.filter(split="train").group_by("lang", "sentence").agg(met=n_groups).join(train, on="lang")
-    least = pl.max_horizontal("least", pl.lit(settings.generic_questions))
-    frequent = counted.filter(pl.col("met") >= least).select("lang", "sentence")
+    frequent = counted.filter(pl.col("met") >= pl.col("least")).select("lang", "sentence")
     generic = written.join(frequent, on=["lang", "sentence"]).sort("answer_id")
     once = generic.unique(["split", "lang", "sentence"], keep="first", maintain_order=True)
     return once.select("split", "lang", "group_id", "sentence", "text", "answer_id").sort("split", "lang", "sentence")
+
+
+def _repeated(written: pl.DataFrame, least: Any) -> pl.DataFrame:
+    """Those of some sentences that are there so many times, and a few others; none where `least` is None."""
+    names = written.select(name=pl.col("sentence").hash())
+    often = names.group_by("name").len().filter(pl.col("len") >= pl.lit(least, pl.Float64))
+    return written.filter(names["name"].is_in(often["name"].implode()))

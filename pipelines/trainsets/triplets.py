@@ -1,7 +1,12 @@
 """`rm_triplets` (E eq. 5): a question, an answer to it, and an answer that should score lower, of E's three kinds."""
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
 import polars as pl
 
+from pipelines.core.spill import in_batches, spilled
 from pipelines.core.stage import stage
 from pipelines.llm.tasks import Result, rows
 from pipelines.settings import Settings
@@ -22,6 +27,7 @@ def triplets(
     *,
     seed: int = 0,
     human_only: bool = True,
+    scratch: Path | None = None,
 ) -> Result:
     """One triplet of each kind a question, in every split.
 
@@ -34,6 +40,7 @@ def triplets(
         settings: What makes a sentence generic.
         seed: The draws follow from it and from the ids of questions and answers.
         human_only: Whether the answers of a set count only where the set says that people wrote them.
+        scratch: Where triplets and sentences are kept until all are made (`pipelines.core.spill`).
 
     Returns:
         `(kept, dropped)`. Drops are in the units `post` (under_18, risk, not_relevant, no_human_answer, no_negative)
@@ -46,7 +53,7 @@ def triplets(
     emotion_of = {row["row_id"]: row for row in emotions.iter_rows(named=True)}
     questions: list[Question] = []
     lost: list[Lost] = []
-    for post in with_topics(posts, topics).iter_rows(named=True):
+    for post in with_topics(posts, topics).select(_OF_A_POST).iter_rows(named=True):
         place = Place(eligibility.split(post["post_id"], post), post["lang"])
         exclusion = eligibility.unfit(post["post_id"], post)
         if exclusion is None:
@@ -57,18 +64,25 @@ def triplets(
             lost.append(question)
         else:
             questions.append(question)
-    kept: list[Row] = []
-    draw_of = draws(questions, settings or TrainingSettings(), seed)
-    for question in questions:
-        drawn = {kind: draw_of[kind](question) for kind in NEGATIVES}
-        kept += [_row(question, kind, one) for kind, one in drawn.items() if isinstance(one, Negative)]
-        missing = {kind: one for kind, one in drawn.items() if isinstance(one, Missing)}
-        if len(missing) == len(drawn):
-            reasons = ", ".join(one.reason for one in missing.values())
-            lost.append(Lost("post", question.post_id, "no_negative", reasons))
-        else:
-            lost += [Lost("triplet", f"{question.post_id}/{kind}", *one) for kind, one in missing.items()]
-    return rows(RmTriplets, kept), dropped("rm_triplets", lost)
+    draw_of = draws(questions, settings or TrainingSettings(), seed, scratch)
+
+    def made(some: Sequence[Question]) -> pl.DataFrame:
+        kept: list[Row] = []
+        for question in some:
+            drawn = {kind: draw_of[kind](question) for kind in NEGATIVES}
+            kept += [_row(question, kind, one) for kind, one in drawn.items() if isinstance(one, Negative)]
+            missing = {kind: one for kind, one in drawn.items() if isinstance(one, Missing)}
+            if len(missing) == len(drawn):
+                reasons = ", ".join(one.reason for one in missing.values())
+                lost.append(Lost("post", question.post_id, "no_negative", reasons))
+            else:
+                lost.extend(Lost("triplet", f"{question.post_id}/{kind}", *one) for kind, one in missing.items())
+        return rows(RmTriplets, kept)
+
+    return spilled(map(made, in_batches(questions)), scratch), dropped("rm_triplets", lost)
+
+
+_OF_A_POST = ("post_id", "group_id", "lang", "text", "topic", "origin", "answers", "risk", "under_18")
 
 
 def _question(post: Row, place: Place, emotion_of: dict[str, Row], seed: int, human_only: bool) -> Question | Lost:
@@ -130,9 +144,8 @@ def make_rm_triplets(
     topics: pl.DataFrame,
     emotions: pl.DataFrame,
     settings: Settings,
+    scratch: Path,
 ) -> Result:
     """`rm_triplets`: what E's encoder learns."""
-    human_only = settings.annotate.human_answers
-    return triplets(
-        unique_posts, splits, topics, emotions, settings.training, seed=settings.seed, human_only=human_only
-    )
+    options: dict[str, Any] = {"seed": settings.seed, "human_only": settings.annotate.human_answers, "scratch": scratch}
+    return triplets(unique_posts, splits, topics, emotions, settings.training, **options)
