@@ -66,7 +66,7 @@ class Spill:
     def append(self, name: str, array: NDArray[Any]) -> None:
         """Adds to the end of an array."""
         with (self._folder / name).open("ab") as file:
-            array.tofile(file)
+            file.write(array.tobytes())  # `tofile` would not say that the disk is full
 
     def read(self, name: str, dtype: type[np.generic]) -> NDArray[Any]:
         """An array, whole; empty if nothing was ever added."""

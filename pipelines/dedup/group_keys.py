@@ -120,7 +120,7 @@ def _mixed(value: np.uint64) -> np.uint64:
     return value ^ value >> np.uint64(32)
 
 
-def _shared_passages(texts: pl.Series, scratch: Path | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+def shared_passages(texts: pl.Series, scratch: Path | None) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Passages that stand in 2 to FORMULA of these texts, of those that stand in the same texts one: `passage` (a
     number), `row`, where one that repeats it may be several times; and `passage`, `key`: its soft key.
     """
@@ -131,7 +131,7 @@ def _shared_passages(texts: pl.Series, scratch: Path | None) -> tuple[pl.DataFra
             both, share_of = np.empty(len(rows), _FINGERPRINT), marks % np.uint64(shares)
             both["row"], both["mark"] = rows, marks
             for share, file in enumerate(files):
-                both[share_of == share].tofile(file)
+                file.write(both[share_of == share].tobytes())  # `tofile` would not say that the disk is full
         found = [_shared(file, len(texts)) for file in files]
     keys_of = pl.concat([keys_of for _, keys_of in found]).group_by("passage").agg(pl.col("key").min())
     chosen = [rows.join(of.join(keys_of, on=of.columns), on="passage", how="semi") for rows, of in found]
@@ -142,7 +142,7 @@ _FINGERPRINT = np.dtype([("row", np.uint32), ("mark", np.uint64)])
 
 
 def _shared(file: IO[bytes], n_texts: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """What `_shared_passages` gives, of the fingerprints in a file alone; the key is the fingerprint in digits."""
+    """What `shared_passages` gives, of the fingerprints in a file alone; the key is the fingerprint in digits."""
     file.seek(0)
     both = np.fromfile(file, _FINGERPRINT)
     rows, marks = both["row"].copy(), both["mark"].copy()
@@ -301,7 +301,7 @@ def _sharing(texts: pl.DataFrame, scratch: Path | None) -> pl.DataFrame:
     """`row_id`, `key` of rows that share a passage."""
     long = texts.filter(pl.col("text").str.len_bytes() >= LENGTH)
     distinct = long.select("key", "text").unique("key").with_row_index("row")
-    shared, keys_of = _shared_passages(distinct["text"], scratch)
+    shared, keys_of = shared_passages(distinct["text"], scratch)
     # Millions of pairs: by numbers, and only those that stay by their names.
     numbered = long.with_columns(owner=pl.col("row_id").rank("dense"), split=pl.col("split").rank("dense"))
     numbered = numbered.join(distinct.select("key", "row"), on="key").select("row", "owner", "split")

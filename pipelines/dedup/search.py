@@ -24,7 +24,7 @@ def searching(engine: str, scratch: Path | None = None) -> Iterator[Search]:
     folder; `ray` is connected once.
     """
     if engine != "ray":
-        yield partial(name_clusters, find=partial(_find, scratch=scratch))
+        yield partial(name_clusters, find=partial(find_in_batches, scratch=scratch))
         return
     from pipelines.dedup.on_ray import connected, find_duplicates_on_ray
 
@@ -32,7 +32,7 @@ def searching(engine: str, scratch: Path | None = None) -> Iterator[Search]:
         yield partial(name_clusters, find=find_duplicates_on_ray)
 
 
-def _find(texts: pl.Series, mode: Mode, scratch: Path | None = None) -> pl.DataFrame:
+def find_in_batches(texts: pl.Series, mode: Mode, scratch: Path | None = None) -> pl.DataFrame:
     """`find_duplicates` of texts that are not in memory (`pipelines.core.spill`), some at a time."""
 
     def read(columns: list[str]) -> Iterable[pa.RecordBatch]:
@@ -42,7 +42,7 @@ def _find(texts: pl.Series, mode: Mode, scratch: Path | None = None) -> pl.DataF
     return find_duplicates_in(read, "text", scratch, mode=mode)
 
 
-def name_clusters(texts: pl.Series, find: Callable[..., pl.DataFrame] = _find) -> pl.Series:
+def name_clusters(texts: pl.Series, find: Callable[..., pl.DataFrame] = find_in_batches) -> pl.Series:
     """The number of each text's cluster of near-duplicates, for these texts alone; null for a null."""
     # In mode "fast": nobody sees a signature here, and every pair is verified whatever made it a candidate.
     return find(texts, mode="fast")["cluster_id"].set(texts.is_null(), None)

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from pipelines.core.code_version import code_version
-from pipelines.core.files import full_disk_reported, sha256_of
+from pipelines.core.files import sha256_of
 from pipelines.core.spill import spilled
 from pipelines.core.stage import Stage
 from pipelines.errors import (
@@ -476,9 +476,8 @@ def _rows(store: Store, tables: tuple[str, ...], versions: list[Version]) -> dic
     for one in versions:
         store.require_todays(one)
         frames[one.table].append(_by_chunk(store, one))
-    with full_disk_reported(store.storage.root):
-        scratch = store.storage.make_scratch()
-        return {table: spilled(chain.from_iterable(parts), scratch) for table, parts in frames.items()}
+    scratch = store.storage.make_scratch()
+    return {table: spilled(chain.from_iterable(parts), scratch) for table, parts in frames.items()}
 
 
 def _by_chunk(store: Store, version: Version) -> Iterator[pl.DataFrame]:

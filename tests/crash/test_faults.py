@@ -8,16 +8,22 @@ import shutil
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import polars as pl
 import pytest
+from near_texts import random_text
 from polars.testing import assert_frame_equal
 from store_rows import TABLE, drops, groups
 from store_workers import read_all_the_time, said, size, write_in_turns
 
+from pipelines.core.files import storage_errors_reported
+from pipelines.core.spill import spilled
+from pipelines.dedup.group_keys import shared_passages
+from pipelines.dedup.search import find_in_batches, name_clusters
 from pipelines.errors import DamagedVersion, NoVersion, StorageFull
 from pipelines.store import Store, Version
 from schemas.tables import TABLES
@@ -248,6 +254,20 @@ def test_a_disk_without_room_for_one_more_file(small_disk: Path) -> None:
         times += 1
     is_new(store)
     assert times > 3
+
+
+@pytest.mark.drill("disk")
+def test_who_looks_at_all_rows_says_that_the_disk_is_full_and_leaves_nothing_there(small_disk: Path) -> None:
+    texts = pl.Series("text", [random_text(90, number) for number in range(4000)])
+    steps: tuple[Callable[[], object], ...] = (
+        lambda: spilled([texts.to_frame()], small_disk),
+        lambda: name_clusters(texts, partial(find_in_batches, scratch=small_disk)),
+        lambda: shared_passages(texts, small_disk),
+    )
+    for step in steps:
+        with pytest.raises(StorageFull, match="no room left"), storage_errors_reported(small_disk):
+            step()
+        assert list(small_disk.iterdir()) == []
 
 
 # Several processes
