@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from pipelines.core.spill import ROWS_AT_ONCE, spilled
 from pipelines.core.stage import stage
 from pipelines.errors import UnreadableFile
 from pipelines.llm.prompts import Prompt, load, prompt
@@ -56,19 +57,21 @@ def cer_prompts(
     settings: Prompts | None = None,
     rewrites: pl.DataFrame | None = None,
     variants: Collection[str] = VARIANTS,
+    scratch: Path | None = None,
 ) -> Result:
     """C: one prompt a sampled round, and one for each rewriting of it.
 
     Args:
         turns: Rows of `sampled_turns`; `rewrites`: of `sampled_rewrites`, which are learnt from alone.
         variants: Without `none` no training round is asked as it was; held-out ones always are.
+        scratch: Where prompts are kept until all are made (`pipelines.core.spill`).
 
     Drops, in the unit `round`: variant_not_wanted, needs_media, under_18, risk, overlong_prompt; of rewritings also
     not_train, and variant_lost: a round of which one variant is lost is lost to all, so that all have as many rows.
     """
     settings = settings or Prompts()
     rewrites = SampledRewrites.create_empty() if rewrites is None else rewrites
-    prompts = _PromptRows("grpo_cer", "round", splits, settings, settings.max_tokens_cer)
+    prompts = _PromptRows("grpo_cer", "round", splits, settings, settings.max_tokens_cer, scratch)
     for row in turns.iter_rows(named=True):
         row_id = round_id(row["dialogue_id"], row["round"])
         if "none" not in variants and prompts.eligibility.split(row_id, row) == "train":
@@ -151,19 +154,32 @@ def _post_prompts(
 class _PromptRows:
     """Makes the rows of one prompt set, and collects them and its drops."""
 
-    def __init__(self, table: str, unit: str, splits: pl.DataFrame, settings: Prompts, max_tokens: int) -> None:
+    def __init__(
+        self,
+        table: str,
+        unit: str,
+        splits: pl.DataFrame,
+        settings: Prompts,
+        max_tokens: int,
+        scratch: Path | None = None,
+    ) -> None:
         self.table, self.unit = table, unit
         self.eligibility = Eligibility(splits)
         self.allow_risk, self.media = settings.allow_risk, settings.media
         self.max_tokens, self.ruler = max_tokens, ruler(settings.tokenizer)
         self.kept: list[Row] = []
         self.lost: list[Lost] = []
+        self._before: list[pl.DataFrame] = []  # of kept ones, on the disk
+        self._scratch = scratch
 
     def add(self, prompt: Row | Lost) -> None:
         if isinstance(prompt, Lost):
             self.lost.append(prompt)
-        else:
-            self.kept.append(prompt)
+            return
+        self.kept.append(prompt)
+        if len(self.kept) > ROWS_AT_ONCE:
+            self._before.append(spilled([rows(PromptSet, self.kept)], self._scratch))
+            self.kept = []
 
     def prompt(
         self,
@@ -217,7 +233,8 @@ class _PromptRows:
         }
 
     def result(self) -> Result:
-        return rows(PromptSet, self.kept), dropped(self.table, self.lost)
+        kept = pl.concat([*self._before, rows(PromptSet, self.kept)], rechunk=False)
+        return kept, dropped(self.table, self.lost)
 
 
 # What a prompt needs beside its post: the split of its group, and what a model said of its topic.
@@ -262,10 +279,14 @@ def make_grpo_coe(unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.D
     optional_parents=("sampled_rewrites",),
 )
 def make_grpo_cer(
-    sampled_turns: pl.DataFrame, sampled_rewrites: pl.DataFrame, splits: pl.DataFrame, settings: Settings
+    sampled_turns: pl.DataFrame,
+    sampled_rewrites: pl.DataFrame,
+    splits: pl.DataFrame,
+    settings: Settings,
+    scratch: Path,
 ) -> Result:
     """`grpo_cer`: C's prompts."""
-    return cer_prompts(sampled_turns, splits, settings.prompts, sampled_rewrites, settings.sampling.variants)
+    return cer_prompts(sampled_turns, splits, settings.prompts, sampled_rewrites, settings.sampling.variants, scratch)
 
 
 # Characters of a token of Qwen's vocabulary, rounded down so that a prompt is rather dropped than cut. An estimate
