@@ -92,7 +92,7 @@ def cleaned_labels(labels: pl.Series, cleaning: Cleaning) -> Callable[[pl.Expr],
     distinct = labels.drop_nulls().unique()
     known = _known_labels[cleaning]
     if len(known) > _LABELS:
-        known.clear()
+        known = _known_labels[cleaning] = {}  # another thread may be reading the older ones
     if len(new := distinct.filter(~distinct.is_in(list(known)))):
         cells = pl.DataFrame({"group": pl.int_range(len(new), eager=True), "lang": "zh", "text": new})
         known.update(zip(new, cleaned(cells, cleaning)[0]["text"], strict=True))

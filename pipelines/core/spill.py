@@ -1,6 +1,7 @@
 """Frames whose bytes lie on the disk: what a step holds of a corpus while it looks at all of it."""
 
 import mmap
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -13,6 +14,7 @@ import pyarrow.ipc
 T = TypeVar("T")
 
 ROWS_AT_ONCE = 20_000
+_ALIGNED = 64  # bytes, as Arrow wants its buffers
 
 
 def spilled(frames: Iterable[pl.DataFrame], folder: Path | None = None) -> pl.DataFrame:
@@ -23,7 +25,15 @@ def spilled(frames: Iterable[pl.DataFrame], folder: Path | None = None) -> pl.Da
     the frame is, or when the process ends, however it does. What is selected, sorted or filtered of it holds no text of
     its own either. Raises OSError where the disk is full.
     """
-    return pl.concat([_mapped(frame, folder) for frame in frames], rechunk=False)
+    places = []
+    with TemporaryFile(dir=folder, buffering=0) as file:  # polars writes past a buffer of Python's
+        for frame in frames:
+            begin = file.seek(-file.seek(0, os.SEEK_END) % _ALIGNED, os.SEEK_END)
+            frame.write_ipc(file, compression="uncompressed")
+            places.append((begin, file.seek(0, os.SEEK_END) - begin))
+        # One for all: each keeps the file open, and a process may have no more than some hundred of these.
+        mapped = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    return pl.concat([_read(mapped.slice(*place)) for place in places], rechunk=False)
 
 
 def spilled_by_slices(
@@ -44,11 +54,7 @@ def in_batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
         yield items[start : start + ROWS_AT_ONCE]
 
 
-def _mapped(frame: pl.DataFrame, folder: Path | None) -> pl.DataFrame:
-    with TemporaryFile(dir=folder) as file:
-        frame.write_ipc(file, compression="uncompressed")
-        file.flush()
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    read = pl.from_arrow(pyarrow.ipc.open_file(pa.py_buffer(mapped)).read_all(), rechunk=False)
+def _read(written: pa.Buffer) -> pl.DataFrame:
+    read = pl.from_arrow(pyarrow.ipc.open_file(written).read_all(), rechunk=False)
     assert isinstance(read, pl.DataFrame)
     return read

@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Units = Mapping[str, Mapping[str, tuple[str, ...]]]
 
 # All settings; the aliases of the models to ask; the versions of the parents, by table; a folder for what is not to be
-# in memory (`core.spill`).
+# in memory (`core.spill`), or None for the system's.
 HANDED_IN = frozenset({"settings", "models", "versions", "scratch"})
 
 

@@ -4,11 +4,12 @@ Distinct texts that share the key of a band are compared, and linked where the J
 reaches the threshold. No pair is linked that was not verified; a pair that shares no band may be missed (`bands`).
 """
 
+import contextlib
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import numpy as np
 import polars as pl
@@ -57,21 +58,26 @@ def chosen(source: Source, columns: list[str], mask: NDArray[np.bool_]) -> Itera
         raise RequestError(f"{seen} texts where {len(mask)} were read before", hint="let nobody write meanwhile")
 
 
-class Spill:
-    """Arrays and texts in a folder."""
+class Spill(contextlib.ExitStack):
+    """Arrays and texts in files without a name, in a folder: whoever is killed leaves nothing there."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path | None) -> None:
+        super().__init__()
+        self._folder, self._files = folder, dict[str, IO[bytes]]()
+
+    def _file(self, name: str) -> IO[bytes]:
+        if name not in self._files:
+            self._files[name] = self.enter_context(TemporaryFile(dir=self._folder))  # noqa: SIM115
+        return self._files[name]
 
     def append(self, name: str, array: NDArray[Any]) -> None:
-        """Adds to the end of an array."""
-        with (self._folder / name).open("ab") as file:
-            file.write(array.tobytes())  # `tofile` would not say that the disk is full
+        """Adds to the end of an array, which nobody has read yet."""
+        self._file(name).write(array.tobytes())  # `tofile` would not say that the disk is full
 
     def read(self, name: str, dtype: type[np.generic]) -> NDArray[Any]:
         """An array, whole; empty if nothing was ever added."""
-        path = self._folder / name
-        return np.fromfile(path, dtype) if path.exists() else np.empty(0, dtype)
+        self._file(name).seek(0)
+        return np.fromfile(self._file(name), dtype)
 
     def keep_texts(self, texts: Iterable[pa.Array]) -> tuple[Bytes, Places]:
         """Texts in the form of `pipelines.core.arrow.buffers`, their bytes left on the disk."""
@@ -82,7 +88,8 @@ class Spill:
             sizes.append(np.diff(offsets))
         offsets = np.cumsum(np.concatenate(sizes))
         # Nothing cannot be mapped.
-        data = np.memmap(self._folder / "texts", np.uint8, "r") if offsets[-1] else np.zeros(0, np.uint8)
+        self._file("texts").flush()
+        data = np.memmap(self._file("texts"), np.uint8, "r") if offsets[-1] else np.zeros(0, np.uint8)
         return read_only(np.asarray(data)), read_only(offsets)
 
 
@@ -146,9 +153,9 @@ def find_duplicates_in(
 ) -> pl.DataFrame:
     """What `find_duplicates` gives, for texts that stay on the disk.
 
-    The source is read three times. Keys (8 bytes a text and band) and the texts of candidates are kept in a folder
-    within `folder` (the system's temporary one if None) until the end; in memory are a batch of texts, then some 80
-    bytes a text: one band at a time.
+    The source is read three times. Keys (8 bytes a text and band) and the texts of candidates are kept in files in
+    `folder` (the system's temporary one if None) until the end; in memory are a batch of texts, then some 80 bytes a
+    text: one band at a time.
 
     Args:
         source: a Parquet file, a folder of them (in the order of their names), or a call that gives record batches with
@@ -160,8 +167,7 @@ def find_duplicates_in(
     """
     require_arguments(0, threshold)
     seeds = _new_seeds()
-    with TemporaryDirectory(dir=folder) as place:
-        spill = Spill(Path(place))
+    with Spill(folder) as spill:
         for batch in batches(source, [column]):
             texts = arrow(batch[column])
             data, offsets = buffers_of(texts)

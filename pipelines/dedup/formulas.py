@@ -57,10 +57,10 @@ def cut_formulas(
     plain, edits = without_signatures(came, scratch)
     if edits.is_empty():
         return posts, drops(answers.clear(), "unique_posts", "answer", "answer_id", pl.lit(""), pl.lit(""))
-    left = answers.with_columns(text=plain["text"])
+    left = answers.with_columns(text=plain["text"]).with_row_index("row")
     cut = left.filter(pl.col("answer_id").is_in(edits["row_id"].implode()))
     short = cut.with_columns(n_chars=n_chars(pl.col("text"))).filter(pl.col("n_chars") <= min_answer_chars)
-    stays = left.join(short, on="answer_id", how="anti", maintain_order="left")
+    stays = left.join(short, on="row", how="anti", maintain_order="left")
     known = posts.select(edits=pl.col("edits").explode(empty_as_null=False)).unnest("edits")
     of_post = stays.select("post_id", row_id="answer_id")
     edited = of_post.join(pl.concat([known, edits]), on="row_id", maintain_order="left_right")

@@ -17,7 +17,7 @@ from typing import IO
 import numpy as np
 import polars as pl
 
-from pipelines.core.arrow import Texts, buffers, column, decoded
+from pipelines.core.arrow import Texts, arrow, buffers, decoded
 from pipelines.core.kernels import Bytes, Keys, Places, Words, kernel, part
 from pipelines.core.spill import slices
 from pipelines.dedup.jaccard import similarities
@@ -57,7 +57,8 @@ def _together(parts: Iterable[tuple[Words, Keys]]) -> tuple[Words, Keys]:
 def _fingerprints(texts: Texts) -> Iterator[tuple[Words, Keys]]:
     """The rows and the fingerprints of `passages`, for some texts at a time."""
     before = 0
-    for some in slices(column(texts).to_frame()):
+    series = texts if isinstance(texts, pl.Series) else pl.Series(arrow(texts))
+    for some in slices(series.to_frame()):
         data, offsets = buffers(some.to_series())
         first = 0
         while first < len(offsets) - 1:
@@ -128,14 +129,17 @@ def shared_passages(texts: pl.Series, scratch: Path | None) -> tuple[pl.DataFram
     with ExitStack() as stack:
         files = [stack.enter_context(TemporaryFile(dir=scratch)) for _ in range(shares)]
         for rows, marks in _fingerprints(texts):
-            both, share_of = np.empty(len(rows), _FINGERPRINT), marks % np.uint64(shares)
-            both["row"], both["mark"] = rows, marks
-            for share, file in enumerate(files):
-                file.write(both[share_of == share].tobytes())  # `tofile` would not say that the disk is full
+            share_of = marks % np.uint64(shares)
+            order = np.argsort(share_of, kind="stable")
+            both = np.empty(len(rows), _FINGERPRINT)
+            both["row"], both["mark"] = rows[order], marks[order]
+            ends = np.cumsum(np.bincount(share_of.astype(np.int64), minlength=shares))
+            for file, some in zip(files, np.split(both, ends[:-1]), strict=True):
+                file.write(some.tobytes())  # `tofile` would not say that the disk is full
         found = [_shared(file, len(texts)) for file in files]
     keys_of = pl.concat([keys_of for _, keys_of in found]).group_by("passage").agg(pl.col("key").min())
     chosen = [rows.join(of.join(keys_of, on=of.columns), on="passage", how="semi") for rows, of in found]
-    return pl.concat(chosen), keys_of.with_columns("p:" + pl.col("key"))
+    return pl.concat(chosen), keys_of.with_columns(key="p:" + pl.col("key"))
 
 
 _FINGERPRINT = np.dtype([("row", np.uint32), ("mark", np.uint64)])

@@ -179,7 +179,7 @@ def make_unique(
     splits: pl.DataFrame,
     settings: Settings,
     versions: Mapping[str, str],
-    scratch: Path,
+    scratch: Path | None,
 ) -> dict[str, tuple[pl.DataFrame, pl.DataFrame]]:
     """`unique_posts` and `unique_dialogues`, with the splits of their groups: those of known groups stay."""
     require_sources(clean_posts, settings.splits)

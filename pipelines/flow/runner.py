@@ -287,7 +287,7 @@ class Runner:
         handed_in = {
             "settings": self.settings,
             "versions": {one.name: one.version for one in parents},
-            "scratch": self.store.storage.make_scratch(),
+            "scratch": self.store.storage.scratch(),
         }
         return {name: value for name, value in handed_in.items() if name in stage.parameters}
 
@@ -476,7 +476,7 @@ def _rows(store: Store, tables: tuple[str, ...], versions: list[Version]) -> dic
     for one in versions:
         store.require_todays(one)
         frames[one.table].append(_by_chunk(store, one))
-    scratch = store.storage.make_scratch()
+    scratch = store.storage.scratch()
     return {table: spilled(chain.from_iterable(parts), scratch) for table, parts in frames.items()}
 
 

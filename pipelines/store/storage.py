@@ -29,7 +29,7 @@ class LocalFolder:
     def staging(self) -> Iterator[Path]:
         """A new local folder to build a version in, gone afterwards whatever happens."""
         with full_disk_reported(self.root):
-            folder = self.make_scratch() / uuid.uuid4().hex
+            folder = self._make_scratch() / uuid.uuid4().hex
             self._sweep(folder.parent)
             with _owned(folder.with_suffix(".lock")):
                 try:
@@ -38,14 +38,19 @@ class LocalFolder:
                 finally:
                     shutil.rmtree(folder, ignore_errors=True)
 
-    def make_scratch(self) -> Path:
-        """The folder of what is no version yet. For its owner alone: raw tables hold what people wrote. To share a
-        corpus, open it to a group.
-        """
+    def _make_scratch(self) -> Path:
+        """For its owner alone: raw tables hold what people wrote. To share a corpus, open it to a group."""
         self.root.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root.mkdir(mode=0o700, exist_ok=True)
         (self.root / _SCRATCH).mkdir(exist_ok=True)
         return self.root / _SCRATCH
+
+    def scratch(self) -> Path | None:
+        """A folder for files without a name (`pipelines.core.spill`), for who only looks as well; None where nothing is
+        written yet, or may be.
+        """
+        folder = self.root / _SCRATCH
+        return folder if os.access(folder, os.W_OK | os.X_OK) else None
 
     @staticmethod
     def _sweep(scratch: Path) -> None:
@@ -135,7 +140,7 @@ class LocalFolder:
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """No other process publishes or swaps meanwhile."""
-        with held(self.make_scratch() / "alone"):
+        with held(self._make_scratch() / "alone"):
             yield
 
     def children(self, prefix: str) -> list[str]:

@@ -283,7 +283,7 @@ def make_grpo_cer(
     sampled_rewrites: pl.DataFrame,
     splits: pl.DataFrame,
     settings: Settings,
-    scratch: Path,
+    scratch: Path | None,
 ) -> Result:
     """`grpo_cer`: C's prompts."""
     return cer_prompts(sampled_turns, splits, settings.prompts, sampled_rewrites, settings.sampling.variants, scratch)

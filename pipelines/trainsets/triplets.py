@@ -144,7 +144,7 @@ def make_rm_triplets(
     topics: pl.DataFrame,
     emotions: pl.DataFrame,
     settings: Settings,
-    scratch: Path,
+    scratch: Path | None,
 ) -> Result:
     """`rm_triplets`: what E's encoder learns."""
     options: dict[str, Any] = {"seed": settings.seed, "human_only": settings.annotate.human_answers, "scratch": scratch}

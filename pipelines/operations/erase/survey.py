@@ -269,7 +269,7 @@ def _texts(home: Path, store: Store, row_filter: RowFilter, suppression: Suppres
             words_left.update(_all_words(left))
         if keys := _GROUP_KEYS.get(place.table):
             if place.table == "clean_posts":  # the answers have their keys without their formulas
-                frame, _ = cut_formulas(frame, 0)
+                frame, _ = cut_formulas(frame, 0, store.storage.scratch())
                 left, _ = row_filter.split(place.table, frame)
             losing = frame.filter(row_filter.losing(place.table, frame))
             row_filter.group_keys.update(keys(losing)["keys"].explode())

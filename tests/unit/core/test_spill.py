@@ -3,6 +3,7 @@
 import datetime as dt
 import subprocess
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -31,6 +32,13 @@ def test_what_is_read_is_what_came(frames):
 def test_nested_columns_times_and_nulls_are_as_they_were(tmp_path):
     assert_frame_equal(spilled([NESTED, NESTED.clear(), NESTED], tmp_path), pl.concat([NESTED, NESTED]))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_many_frames_hold_one_file_open():
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    held = spilled(NESTED for _ in range(300))
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before + 1
+    assert_frame_equal(held, pl.concat([NESTED] * 300))
 
 
 @pytest.mark.parametrize("rows", [0, 1, 6, 7, 8, 50])

@@ -21,6 +21,7 @@ from pipelines.dedup.unique import require_sources, require_training_rows, uniqu
 from pipelines.errors import RequestError
 from pipelines.settings import PostSizes, SplitSizes
 from pipelines.settings import Splits as Sizes
+from pipelines.split.splits import WEAK
 from pipelines.store.reconciliation import reconcile, require_balance
 from schemas.dialogues import UniqueDialogues
 from schemas.posts import UniquePosts
@@ -216,7 +217,9 @@ DIALOGUES = st.lists(st.lists(PIECES, min_size=1, max_size=2), max_size=5)
 def soft_keys_of(made: Made) -> pl.DataFrame:
     """The soft keys of the rows that were kept, seen by themselves."""
     texts = pl.concat([post_texts(made["unique_posts"][0]), dialogue_texts(made["unique_dialogues"][0])])
-    return soft_keys(texts, pl.DataFrame(schema={"row_id": pl.String, "split": pl.String}), name_clusters)
+    keys = soft_keys(texts, pl.DataFrame(schema={"row_id": pl.String, "split": pl.String}), name_clusters)
+    assert set(keys["key"].str.head(2)) <= {"n:", *WEAK}
+    return keys
 
 
 @settings(deadline=None, max_examples=10)
@@ -278,6 +281,7 @@ def test_nothing_depends_on_how_much_is_read_at_a_time(monkeypatch, tmp_path):
     whole = make(some, spoken)
     assert "near_duplicate" in set(whole["unique_posts"][1]["reason"])
     assert whole["unique_posts"][0]["edits"].list.len().sum() > 0
+    assert "p:" in set(soft_keys_of(whole)["key"].str.head(2))
     monkeypatch.setattr(spill, "ROWS_AT_ONCE", 7)
     monkeypatch.setattr(group_keys, "AT_A_TIME", 500)
     in_pieces = unique(posts(*some), dialogues(*spoken), NONE, given_at="clean_posts@1", scratch=tmp_path)
