@@ -258,7 +258,7 @@ def _texts(home: Path, store: Store, row_filter: RowFilter, suppression: Suppres
         is_source = _is_source(place.table)
         for removed in row_filter.removed(place.table, frame):
             strings = texts.written if is_source else texts.made
-            strings.update(text for _, column in texts_of(removed) for text in column if text)
+            strings.update(text for _, column in texts_of(removed) for text in column.to_pylist() if text)
             urls.update(removed["url"].drop_nulls() if "url" in removed.columns else [])
             words.update(_all_words(removed) if place.table in _AS_WRITTEN else [])
         if not is_source:

@@ -9,7 +9,7 @@ import json
 import re
 import secrets
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from pipelines.core.arrow import Texts, buffers, decoded
 from pipelines.core.files import write_whole
+from pipelines.core.kernels import Bytes, Places, kernel
 from pipelines.core.overlap import Hashes, Points, hashes, points
 from pipelines.operations.erase.rows import ErasedIds, Mask
 from pipelines.store.derived import IDS
@@ -39,6 +41,7 @@ _END = "\0"  # between two texts, and in none of ours
 _NAMES = frozenset({*IDS, "source_id", "reference_id", "cluster_id", "pool", "members", "run_id", "uid", "rewards"})
 
 Positions = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 class TextTraces:
@@ -69,24 +72,23 @@ class TextTraces:
         """The hashes that nobody else has."""
         return self.values[~self.shared]
 
-    def add_elsewhere(self, texts: Sequence[str | None], *, source: bool) -> None:
+    def add_elsewhere(self, texts: Texts, *, source: bool) -> None:
         """Notes that other rows have these texts; `source`: rows of posts or dialogues as they came."""
-        places, _ = self._matches(texts)
+        places, _, _ = self._matches(texts)
         self.shared[places] = True
         if source:
             self.common[places] = True
 
-    def quoting(self, texts: Sequence[str | None]) -> Positions:
+    def quoting(self, texts: Texts) -> Positions:
         """The positions of those texts that have QUOTE consecutive characters of ours, not common to others."""
-        places, at = self._matches(texts)
-        places, at = places[self.quotable[places]], at[self.quotable[places]]
-        if not len(at):
-            return np.empty(0, np.int64)
-        stretches = np.split(np.arange(len(at)), np.flatnonzero(np.diff(at) != 1) + 1)
+        places, rows, at = self._matches(texts)
+        quotable = self.quotable[places]
+        places, rows, at = places[quotable], rows[quotable], at[quotable]
+        apart = (np.diff(at) != 1) | (np.diff(rows) != 0)
+        stretches = np.split(np.arange(len(at)), np.flatnonzero(apart) + 1)
         least = QUOTE - LENGTH + 1
-        starts = [at[one[0]] for one in stretches if len(one) >= least and not self.common[places[one]].all()]
-        ends = np.cumsum([len(text or "") + len(_END) for text in texts])
-        return np.unique(np.searchsorted(ends, np.array(starts, np.int64), side="right"))
+        of_ours = [rows[one[0]] for one in stretches if len(one) >= least and not self.common[places[one]].all()]
+        return np.unique(np.array(of_ours, np.int64))
 
     def is_trace(self, text: str) -> bool:
         """Whether a text has an n-gram that no other row has."""
@@ -96,17 +98,63 @@ class TextTraces:
         """Where in a text the n-grams begin that no other row has."""
         if len(text) < LENGTH:
             return np.empty(0, np.int64)
-        places, at = self._matches([text])
-        return at[~self.shared[places]]
-
-    def _matches(self, texts: Sequence[str | None]) -> tuple[Positions, Positions]:
-        """Which of our n-grams the texts have, and where, in characters of all texts joined."""
-        windows = hashes(_points(_END.join(text or "" for text in texts)), LENGTH, self.base)
+        windows = hashes(_points(text), LENGTH, self.base)  # of a text that need be no Unicode
         at = np.flatnonzero(self._likely[_upper(windows)])
-        places = np.searchsorted(self.values, windows[at])
+        places, ours = self._places(windows[at])
+        return at[ours][~self.shared[places]]
+
+    def _matches(self, texts: Texts) -> tuple[Positions, Positions, Positions]:
+        """Which of our n-grams the texts have, in which of them, and behind how many characters of that."""
+        data, offsets = buffers(texts)
+        n = room = 1 << 12
+        while n >= room:
+            room = 2 * n
+            rows, at, windows = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.uint64)
+            n = _find_likely(data, offsets, np.uint64(self.base), _IS_SPACE, self._likely, rows, at, windows)
+        places, ours = self._places(windows[:n])
+        return places, rows[:n][ours], at[:n][ours]
+
+    def _places(self, windows: Hashes) -> tuple[Positions, Flags]:
+        """Which of our n-grams windows are, for those that are one, and which these are."""
+        places = np.searchsorted(self.values, windows)
         places[places == len(self.values)] = 0
-        equal = self.values[places] == windows[at] if len(self.values) else np.zeros(len(at), bool)
-        return places[equal], at[equal]
+        ours = self.values[places] == windows if len(self.values) else np.zeros(len(windows), bool)
+        return places[ours], ours
+
+
+@kernel
+def _find_likely(
+    data: Bytes,
+    offsets: Places,
+    base: np.uint64,
+    spaces: Flags,
+    likely: Flags,
+    rows: Places,
+    places: Places,
+    windows: Hashes,
+) -> int:
+    """Notes each n-gram of the texts that may be in the table: its text, how many characters stand before it, its hash
+    (`core.overlap.hashes`). Returns how many there are, also where there is no room for all.
+    """
+    leaving = np.uint64(1)  # the factor of the character that drops out of the sum
+    for _ in range(LENGTH - 1):
+        leaving *= base
+    inside = np.zeros(LENGTH, np.uint64)
+    n = 0
+    for row in range(offsets.shape[0] - 1):
+        inside[:] = np.uint64(0)
+        total, read, at = np.uint64(0), 0, offsets[row]
+        while at < offsets[row + 1]:
+            code, at = decoded(data, at)
+            letter = np.uint64(32) if code < spaces.shape[0] and spaces[code] else np.uint64(code)
+            total = (total - inside[read % LENGTH] * leaving) * base + letter
+            inside[read % LENGTH] = letter
+            read += 1
+            if read >= LENGTH and likely[total >> np.uint64(64 - _BITS)]:
+                if n < rows.shape[0]:
+                    rows[n], places[n], windows[n] = row, read - LENGTH, total
+                n += 1
+    return n
 
 
 def unescape(body: bytes) -> str:
@@ -118,19 +166,19 @@ def unescape(body: bytes) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def texts_of(frame: pl.DataFrame) -> Iterator[tuple[Positions, list[str | None]]]:
+def texts_of(frame: pl.DataFrame) -> Iterator[tuple[Positions, pa.Array]]:
     """Row numbers and strings of each column that holds strings, however deep in lists and structs; ids left out."""
     rows = np.arange(frame.height, dtype=np.int64)
     for name in frame.columns:
         yield from _strings(name, frame[name].rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()), rows)
 
 
-def _strings(name: str, array: pa.Array, rows: Positions) -> Iterator[tuple[Positions, list[str | None]]]:
+def _strings(name: str, array: pa.Array, rows: Positions) -> Iterator[tuple[Positions, pa.Array]]:
     kind = array.type
     if name in _NAMES:
         return
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        yield rows, array.to_pylist()
+        yield rows, array
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
         parents = pc.list_parent_indices(array).to_numpy(zero_copy_only=False)
         yield from _strings(name, array.flatten(), rows[parents])

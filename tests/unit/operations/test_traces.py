@@ -1,6 +1,7 @@
 """What counts as a quotation and as a trace of erased text, and which ids are erased."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -43,6 +44,21 @@ def test_a_text_is_a_trace_where_it_shares_an_n_gram_of_one_text(erased, text):
     assert TextTraces.of(erased).is_trace(text) == shares
 
 
+SPACED = st.text(alphabet="甲乙 \n\t\u3000🙂", max_size=40)
+
+
+def grams(texts: list[str | None]) -> set[str]:
+    spaced = [re.sub(r"\s", " ", text or "") for text in texts]
+    return {text[at : at + LENGTH] for text in spaced for at in range(len(text) - LENGTH + 1)}
+
+
+@given(st.lists(SPACED, max_size=4), st.lists(st.none() | SPACED, max_size=6), SPACED)
+def test_it_is_none_where_rows_of_a_column_have_all_of_its_n_grams(erased, others, text):
+    traces = TextTraces.of(erased)
+    traces.add_elsewhere(others, source=False)
+    assert traces.is_trace(text) == bool(grams([text]) & (grams(erased) - grams(others)))
+
+
 @given(st.lists(FEW, min_size=1, max_size=3), st.lists(FEW, min_size=1, max_size=6))
 def test_every_quotation_is_attributed_to_its_text(erased, others):
     quotes = {one[at : at + QUOTE] for one in erased for at in range(len(one) - QUOTE + 1)}
@@ -75,7 +91,9 @@ def test_strings_are_read_at_any_depth_and_ids_are_left_out():
     frame = pl.DataFrame(
         {"post_id": ["s:1", "s:2"], "text": ["甲", None], "turns": [[], [{"role": "seeker", "media": [{"uri": "u"}]}]]}
     )
-    strings = [(int(row), text) for rows, column in texts_of(frame) for row, text in zip(rows, column, strict=True)]
+    strings = [
+        (int(row), text) for rows, column in texts_of(frame) for row, text in zip(rows, column.to_pylist(), strict=True)
+    ]
     assert strings == [(0, "甲"), (1, None), (1, "seeker"), (1, "u")]
 
 
