@@ -252,7 +252,7 @@ def _texts(home: Path, store: Store, row_filter: RowFilter, suppression: Suppres
     """
     texts, erased = _Texts(set(), set(), set(), set()), row_filter.erased
     urls, urls_left, keys_left = set[str](), set[str](), set[str]()
-    words, words_left = set[str | None](), set[str | None]()
+    words, words_left = set[str | None](), set[int]()  # of all that stays the hashes alone: these are many
     for place in places(home, store):
         frame = place.rows.collect()
         is_source = _is_source(place.table)
@@ -266,7 +266,7 @@ def _texts(home: Path, store: Store, row_filter: RowFilter, suppression: Suppres
         left, _ = row_filter.split(place.table, frame)
         urls_left.update(left["url"].drop_nulls() if "url" in left.columns else [])
         if place.table in _AS_WRITTEN:
-            words_left.update(_all_words(left))
+            words_left.update(map(hash, _all_words(left)))
         if keys := _GROUP_KEYS.get(place.table):
             if place.table == "clean_posts":  # the answers have their keys without their formulas
                 frame, _ = cut_formulas(frame, 0, store.storage.scratch())
@@ -277,7 +277,8 @@ def _texts(home: Path, store: Store, row_filter: RowFilter, suppression: Suppres
         if place.table == "raw_posts":
             texts.crawled.update(frame["post_id"])
     row_filter.group_keys.difference_update(keys_left)
-    texts.wordings.update(code for one in words - words_left if (code := suppression.wording(one)))
+    gone = (one for one in words if hash(one) not in words_left)
+    texts.wordings.update(code for one in gone if (code := suppression.wording(one)))
     erased.ids |= {url for url in urls - urls_left if "://" in url}
     erased.namesakes |= {url for url in urls_left if url in erased}
     return texts
