@@ -61,7 +61,7 @@ def kill_and_finish(home: Path, command: tuple[str, ...], moments) -> list[dict[
     chance, after_kills, before = random.Random(15), [], home.with_name("before")
     for fact, at_most in moments:
         shutil.copytree(home, before)
-        for more_tries in (4, 3, 2, 1, 0):
+        for more_tries in (2, 1, 0):
             try:
                 killed(home, *command, when=fact, seconds=chance.uniform(0, at_most))
                 break
@@ -99,7 +99,8 @@ MADE_EARLY = ("clean", "unique", "sample", "annotate")  # groups of stages; all 
 EARLY = [(starts, 3.0), (creates_a_run, 0.0), (publishes("splits"), 0.02), (prints("ecot_chains"), 1.5)]
 LATE = [
     (publishes("persona_fits"), 0.02),  # kept for ever as well
-    (prints("personas"), 2.0),
+    (publishes("personas"), 2.0),  # a kill that comes late may have let these be made as well
+    (prints("rewrite_drafts"), 0.5),
     (publishes("sft_coe"), 0.02),
     (prints("rm_outcome"), 0.2),  # the last of all follows: nothing may be left to make
 ]
