@@ -81,8 +81,8 @@ def keep_structured(dialogues: pl.DataFrame) -> Result:
     more than 20 characters twice by one speaker), half_empty (half of the turns hold no letter and no figure).
     """
     turn = pl.element().struct
-    said = dialogues.select("n_rounds", *(pl.col("turns").list.eval(turn.field(one)).alias(one) for one in _SAID))
-    flaws = pl.Series("flaw", [_flaw(*row) for row in said.iter_rows()], dtype=pl.String)
+    spoken = dialogues.select("n_rounds", *(pl.col("turns").list.eval(turn.field(one)).alias(one) for one in _SPOKEN))
+    flaws = pl.Series("flaw", [_flaw(*row) for row in spoken.iter_rows()], dtype=pl.String)
     marked, flaw = dialogues.with_columns(flaws), pl.col("flaw")
     made = {name: pl.lit(value) for name, value in _NOBODY.columns().items()}
     why = pl.col("lang").replace_strict(_WHY, return_dtype=pl.String)
@@ -91,7 +91,7 @@ def keep_structured(dialogues: pl.DataFrame) -> Result:
     return CoherentDialogues.cast(kept.select(CoherentDialogues.column_names())), gather(lost)
 
 
-_SAID = ("role", "text")
+_SPOKEN = ("role", "text")
 
 
 def _flaw(n_rounds: int, roles: list[str], texts: list[str]) -> str | None:

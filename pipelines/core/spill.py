@@ -20,7 +20,7 @@ _ALIGNED = 64  # bytes, as Arrow wants its buffers
 def spilled(frames: Iterable[pl.DataFrame], folder: Path | None = None) -> pl.DataFrame:
     """The rows of all frames, which have one schema and are made one after the other, below each other.
 
-    They are written to files in `folder` that have no name (in the system's temporary folder by default), and are read
+    They are written to a file in `folder` that has no name (in the system's temporary folder by default), and are read
     from there where they are needed: the kernel may let go of them at any time. The room on the disk is free again when
     the frame is, or when the process ends, however it does. What is selected, sorted or filtered of it holds no text of
     its own either. Raises OSError where the disk is full.

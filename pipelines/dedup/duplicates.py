@@ -59,7 +59,7 @@ def chosen(source: Source, columns: list[str], mask: NDArray[np.bool_]) -> Itera
 
 
 class Spill(contextlib.ExitStack):
-    """Arrays and texts in files without a name, in a folder: whoever is killed leaves nothing there."""
+    """Arrays and texts in files without a name, in a folder: a killed process leaves nothing there."""
 
     def __init__(self, folder: Path | None) -> None:
         super().__init__()

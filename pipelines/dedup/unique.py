@@ -5,8 +5,7 @@ two splits are dropped first, with all that they hold; then what is left of a cl
 """
 
 import difflib
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -71,8 +70,14 @@ def unique(
     posts = posts.with_columns(cluster=post_clusters(posts, search))
     dialogues = dialogues.with_columns(cluster=dialogue_clusters(dialogues, search))
     # Grouped before any is merged: what a duplicate's author wrote elsewhere belongs to the group as well.
-    give = partial(give_splits, known=known, sizes=sizes, sources=_sources(posts), seed=seed, given_at=given_at)
-    grouped = _give_splits(posts, dialogues, known, give, search, scratch)
+    grouped = give_splits(
+        **_group_keys(posts, dialogues, known, search, scratch),
+        known=known,
+        sizes=sizes,
+        sources=_sources(posts),
+        seed=seed,
+        given_at=given_at,
+    )
     rest = posts.select("post_id", pl.exclude(_OF_A_CLUSTER))
     posts, post_conflicts = _grouped(posts.select(_OF_A_CLUSTER), "post_id", grouped)
     dialogues, dialogue_conflicts = _grouped(dialogues, "dialogue_id", grouped)
@@ -102,22 +107,20 @@ def unique(
     }
 
 
-def _give_splits(
-    posts: pl.DataFrame,
-    dialogues: pl.DataFrame,
-    known: pl.DataFrame,
-    give: Callable[..., Grouped],
-    search: Search,
-    scratch: Path | None,
-) -> Grouped:
-    """What `give_splits` gives posts and dialogues with their `cluster`."""
+def _group_keys(
+    posts: pl.DataFrame, dialogues: pl.DataFrame, known: pl.DataFrame, search: Search, scratch: Path | None
+) -> dict[str, pl.DataFrame]:
+    """What `give_splits` takes of posts and dialogues with their `cluster`: exact and soft keys, clusters."""
     of_each = spilled_by_slices(post_texts, posts, scratch), spilled_by_slices(dialogue_texts, dialogues, scratch)
     texts = without_formulas(pl.concat(of_each))
     of_posts = pl.col("row_id").is_in(posts["post_id"].implode())
-    exact = post_keys(posts, texts.filter(of_posts)), dialogue_keys(dialogues, texts.filter(~of_posts))
-    soft = soft_keys(texts, known_splits(pl.concat(exact), known), search, scratch)
+    exact = {
+        "posts": post_keys(posts, texts.filter(of_posts)),
+        "dialogues": dialogue_keys(dialogues, texts.filter(~of_posts)),
+    }
+    soft = soft_keys(texts, known_splits(pl.concat(exact.values()), known), search, scratch)
     clusters = pl.concat([posts.select("cluster", row_id="post_id"), dialogues.select("cluster", row_id="dialogue_id")])
-    return give(*exact, soft=soft, clusters=clusters)
+    return {**exact, "soft": soft, "clusters": clusters}
 
 
 def require_training_rows(made: dict[str, tuple[pl.DataFrame, pl.DataFrame]], sizes: Splits) -> None:

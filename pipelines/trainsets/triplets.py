@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -147,5 +146,13 @@ def make_rm_triplets(
     scratch: Path | None,
 ) -> Result:
     """`rm_triplets`: what E's encoder learns."""
-    options: dict[str, Any] = {"seed": settings.seed, "human_only": settings.annotate.human_answers, "scratch": scratch}
-    return triplets(unique_posts, splits, topics, emotions, settings.training, **options)
+    return triplets(
+        unique_posts,
+        splits,
+        topics,
+        emotions,
+        settings.training,
+        seed=settings.seed,
+        human_only=settings.annotate.human_answers,
+        scratch=scratch,
+    )
