@@ -1,8 +1,10 @@
 """Fixtures that several rooms share."""
 
+import contextlib
 import os
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -22,6 +24,11 @@ from pipelines.ingest.import_file import import_file
 from pipelines.operations.release import release
 from pipelines.settings import ROOT, Settings
 from pipelines.store import Store
+
+# Absl, which rouge_score imports, closes the `sys.stderr` of its import when logging is configured while another stands
+# in its place, as Dagster does under typer's runner. It must not be pytest's, which all later tests write to.
+with contextlib.redirect_stderr(sys.__stderr__):
+    import absl.logging  # noqa: F401
 
 # Several tests share a core: threads of torch that wait for each other would take each other's time.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

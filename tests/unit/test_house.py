@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import absl.logging
+
 from pipelines.settings import ROOT
 
 TRACKED = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -19,6 +21,11 @@ def test_imports_point_upstream():
         [Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=ROOT, capture_output=True, text=True
     )
     assert ran.returncode == 0, ran.stdout
+
+
+def test_what_closes_the_output_it_was_imported_with_has_not_that_of_the_tests():
+    """`tests/conftest.py` says why."""
+    assert absl.logging.get_absl_handler().python_handler.stream is sys.__stderr__
 
 
 def test_importing_a_package_pulls_in_nothing_heavy():
