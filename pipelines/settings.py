@@ -344,7 +344,7 @@ def home() -> Path:
 
 
 def engine() -> str:
-    """Where the near-duplicate search runs: `one` process (default) or `ray`. It decides nothing but speed.
+    """Where pieces are made and near-duplicates searched: `one` process (default) or `ray`. Only speed depends on it.
 
     Raises SettingsError for another name.
     """

@@ -138,7 +138,7 @@ def refresh(
         bool, typer.Option("--allow-shrink", help="Make a table also where answers alone would halve it.")
     ] = False,
     engine: Annotated[
-        str | None, typer.Option(help=f"Where near-duplicates are searched: {' or '.join(ENGINES)}.")
+        str | None, typer.Option(help=f"Where rows are cleaned and compared: {' or '.join(ENGINES)}.")
     ] = None,
 ) -> None:
     """Make every table that is stale, in order. What costs money needs a budget."""

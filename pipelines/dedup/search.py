@@ -26,7 +26,8 @@ def searching(engine: str, scratch: Path | None = None) -> Iterator[Search]:
     if engine != "ray":
         yield partial(name_clusters, find=partial(find_in_batches, scratch=scratch))
         return
-    from pipelines.dedup.on_ray import connected, find_duplicates_on_ray
+    from pipelines.core.cluster import connected
+    from pipelines.dedup.on_ray import find_duplicates_on_ray
 
     with connected():
         yield partial(name_clusters, find=find_duplicates_on_ray)

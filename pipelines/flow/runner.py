@@ -1,7 +1,7 @@
 """Making the tables of a stage from its parents' current versions, and telling whether they are up to date."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from pipelines.core.cluster import mapped_on_ray
 from pipelines.core.code_version import code_version
 from pipelines.core.files import sha256_of
 from pipelines.core.spill import spilled
@@ -34,7 +35,7 @@ from pipelines.llm.profiles import profile, profiles, shapes
 from pipelines.llm.providers.written import FOLDER
 from pipelines.llm.questions import ASKED_AGAIN, NOT_ASKED_YET, REASONS
 from pipelines.llm.tasks import Plan, sampled
-from pipelines.settings import Settings
+from pipelines.settings import Settings, engine
 from pipelines.store.chunks import Rows, of_part
 from pipelines.store.manifest import Run
 from pipelines.store.parquet import content_of
@@ -367,24 +368,41 @@ class Runner:
         chunks = []
         for piece in pieces(of_rows, run):
             known = {table: self._looked_up(piece, rows, *stage.looks_up[table]) for table, rows in looked_up.items()}
-            name = digest(" ".join([piece.name, *map(content_of, known.values())]))
-            chunks.append((name, partial(self._make, stage, inputs, piece, known)))
-        return self.store.write_chunks(stage.name, chunks, inputs.parents, code=run.code, settings=run.settings)
+            chunks.append((digest(" ".join([piece.name, *map(content_of, known.values())])), piece, known))
+
+        def make(numbers: Sequence[int]) -> Iterator[Rows]:
+            each = mapped_on_ray if engine() == "ray" else map
+            units = stage.units.get(stage.name, {})
+            work = partial(_made_by_row, stage.name, stage.function, stage.parents, units, inputs.arguments)
+            return each(work, (self._read(*chunks[number][1:]) for number in numbers))
+
+        names = [name for name, _, _ in chunks]
+        return self.store.write_chunks(stage.name, names, make, inputs.parents, code=run.code, settings=run.settings)
 
     def _looked_up(self, piece: Piece, rows: pl.DataFrame, column: str, as_column: str, *others: str) -> pl.DataFrame:
         """The rows of another table that the rows of a piece need, in the columns that they need."""
         needs = pl.concat([self.store.read_chunk(*chunk).select(column) for chunk in piece.chunks]).collect()
         return rows.select(as_column, *others).filter(pl.col(as_column).is_in(needs[column].implode()))
 
-    def _make(self, stage: Stage, inputs: _Inputs, piece: Piece, looked_up: dict[str, pl.DataFrame]) -> Rows:
-        """What a stage makes of some rows of one of its parents."""
-        rows: dict[str, pl.DataFrame] = {table: TABLES[table].create_empty() for table in stage.parents} | looked_up
-        rows[piece.table] = pl.concat([self.store.read_chunk(*chunk) for chunk in piece.chunks]).collect()
-        made: Rows = stage.function(**rows, **inputs.arguments)
-        units = stage.units.get(stage.name, {})
-        balances = [reconcile(unit, [rows[name] for name in names], *made) for unit, names in units.items()]
-        require_balance(stage.name, balances)
-        return made
+    def _read(self, piece: Piece, looked_up: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+        """The rows of a piece, and of other tables those that they need, by the table."""
+        rows = pl.concat([self.store.read_chunk(*chunk) for chunk in piece.chunks]).collect()
+        return {piece.table: rows, **looked_up}
+
+
+def _made_by_row(
+    table: str,
+    function: Callable[..., Rows],
+    parents: tuple[str, ...],
+    units: Mapping[str, tuple[str, ...]],
+    arguments: dict[str, Any],
+    rows: dict[str, pl.DataFrame],
+) -> Rows:
+    """What the function of a stage makes of some rows of one of its parents. It may be called on another machine."""
+    rows = {table: TABLES[table].create_empty() for table in parents} | rows
+    made = function(**rows, **arguments)
+    require_balance(table, [reconcile(unit, [rows[name] for name in names], *made) for unit, names in units.items()])
+    return made
 
 
 def _require_size(table: str, rows: int, unanswered: int, run: Run, store: Store, unasked: int = 0) -> None:

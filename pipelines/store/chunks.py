@@ -1,6 +1,6 @@
 """The chunks of a version: its files, of the rows that were kept and of those that were dropped."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
@@ -14,7 +14,6 @@ from schemas.tables import TABLES
 
 PARTS = ("rows", "dropped")
 Rows = tuple[pl.DataFrame, pl.DataFrame]  # kept, dropped
-Makers = Iterable[tuple[str, Callable[[], Rows]]]
 # The key and the entry of a file that is there, by its part and what it holds or is made from.
 AtHand = dict[tuple[str, str], tuple[str, Chunk]]
 
@@ -57,9 +56,12 @@ class Staged:
                 else:
                     self._write(path, gathered(frame, chunk.start, chunk.rows), schema, chunk.content)
 
-    def add_made(self, number: int, made_from: str, make: Callable[[], Rows]) -> None:
-        """Adds a chunk of each part: linked where what is made from the same is at hand, else made."""
-        rows = None if all((part, made_from) in self._at_hand for part in PARTS) else make()
+    def has(self, made_from: str) -> bool:
+        """Whether what is made from this is at hand."""
+        return all((part, made_from) in self._at_hand for part in PARTS)
+
+    def add_made(self, number: int, made_from: str, rows: Rows | None) -> None:
+        """Adds a chunk of each part; without rows, links to what is at hand."""
         for place, (part, schema) in enumerate(zip(PARTS, schemas(self._table), strict=True)):
             path = f"{part}/part-{number:05d}.parquet"
             if rows is None:

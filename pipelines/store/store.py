@@ -11,10 +11,10 @@ A version is built in a scratch folder, made durable, published at once, and poi
 the way, the pointer leads to a whole version: the one before or the new one.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -28,7 +28,6 @@ from pipelines.store.address import VERSION, Address
 from pipelines.store.chunks import (
     PARTS,
     AtHand,
-    Makers,
     Rows,
     Staged,
     of_part,
@@ -111,7 +110,8 @@ class Store:
     def write_chunks(
         self,
         table: str,
-        chunks: Makers,
+        names: Sequence[str],
+        make: Callable[[Sequence[int]], Iterator[Rows]],
         parents: Iterable[Version] = (),
         *,
         code: str = "",
@@ -119,16 +119,20 @@ class Store:
     ) -> Version:
         """Make chunks, in their order, the current version of a table.
 
-        Each has the name of what it is made from (`File.made_from`) and a function that makes it, as `(kept, dropped)`,
-        which is called only where the current version has no chunk of that name. Raises as `write` does.
+        Each has the name of what it is made from (`File.made_from`). `make` is called with the numbers of those of
+        which the current version has none of that name, and gives them in this order, as `(kept, dropped)`. Raises as
+        `write` does.
         """
         run, address = _run(parents, code, settings), Address(table)
         with self.storage.staging() as folder:
             staged = Staged(self.storage, folder, table, self._files_at_hand(address, "made_from"))
-            for number, (made_from, make) in enumerate(chunks):
-                staged.add_made(number, made_from, partial(_made, table, make))
+            missing = [number for number, name in enumerate(names) if not staged.has(name)]
+            made = make(missing) if missing else iter(())
+            for number, name in enumerate(names):
+                staged.add_made(number, name, None if staged.has(name) else _validated(table, *next(made)))
+            assert next(made, None) is None  # so it has come to its end
             if not staged.files:
-                staged.add_made(0, "", partial(_nothing, table))
+                staged.add_made(0, "", _nothing(table))
             staged.require_single_keys()
             address = address.at(version_of_files(table, staged.files))
             while not self._add_run(address, run, staged.files):
@@ -517,10 +521,6 @@ class Store:
 
 def _validated(table: str, kept: pl.DataFrame | pl.LazyFrame, dropped: pl.DataFrame | pl.LazyFrame) -> Rows:
     return _valid(table, TABLES[table], kept), _valid(f"{table} (dropped)", Dropped, dropped)
-
-
-def _made(table: str, make: Callable[[], Rows]) -> Rows:
-    return _validated(table, *make())
 
 
 def _nothing(table: str) -> Rows:

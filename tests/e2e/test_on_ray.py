@@ -1,10 +1,11 @@
-"""The clusters that Ray finds are those of one process."""
+"""What is made on Ray is what one process makes."""
 
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,8 +21,9 @@ from pages import blocks
 from polars.testing import assert_frame_equal
 from web_ui import wait_until_gone
 
+from pipelines.core.cluster import connected, mapped_on_ray
 from pipelines.dedup import find_duplicates, on_ray
-from pipelines.dedup.on_ray import connected, find_duplicates_in_dataset, find_duplicates_on_ray
+from pipelines.dedup.on_ray import find_duplicates_in_dataset, find_duplicates_on_ray
 from pipelines.errors import RequestError
 
 ODD = ["", "我", "我失眠", "好累啊", "a", "🙂🙂", "a\x00b", "\n", "é" * 9, "哈" * 300]
@@ -129,6 +131,21 @@ class TestOnTwoWorkers:
         exec(code.replace("…/posts", str(tmp_path)), made := {})
         assert_frame_equal(made["clusters"], find_duplicates(pl.Series(POOL), earliest=rows))
 
+    def test_pieces_come_in_their_order_and_few_are_on_their_way(self, cluster):
+        asked: list[int] = []
+        items = (asked.append(number) or number for number in range(9))
+        made = mapped_on_ray(partial(pow, 2), items)
+        assert asked == []
+        assert (next(made), asked) == (1, [0, 1, 2, 3])
+        assert list(made) == [2**number for number in range(1, 9)]
+
+    def test_a_piece_that_fails_says_why(self, cluster):
+        def refused(item):
+            raise RequestError("no such row", where=item, hint="name another")
+
+        with pytest.raises(RequestError, match="no such row\n  where: here\n  hint: name another"):
+            list(mapped_on_ray(refused, ["here"]))
+
     def test_next_to_nothing(self, cluster):
         for texts in ([], [None], ["", None], ["我", "好"]):
             column = pl.Series(texts, dtype=pl.String)
@@ -144,7 +161,7 @@ class TestOnTwoWorkers:
 OWN_CLUSTER = """
 import json, os
 from pathlib import Path
-from pipelines.dedup.on_ray import connected
+from pipelines.core.cluster import connected
 
 def children():
     token = os.environ["RAY_AUTH_TOKEN"].encode()
@@ -188,6 +205,6 @@ def test_a_cluster_of_our_own_is_of_this_machine_alone_and_leaves_nothing():
 @pytest.mark.slow
 @pytest.mark.xdist_group("ray")
 def test_an_address_that_nobody_listens_at():
-    code = "from pipelines.dedup.on_ray import connected\nwith connected(): pass"
+    code = "from pipelines.core.cluster import connected\nwith connected(): pass"
     ran = run_apart(code, GONGQING_RAY_ADDRESS="127.0.0.1:9")
     assert (ran.returncode, "Ray cannot be reached" in ran.stderr, "127.0.0.1:9" in ran.stderr) == (1, True, True)

@@ -126,21 +126,20 @@ def test_a_refresh_equals_a_full_run(sample_store, tmp_path):
 @pytest.mark.xdist_group("ray")
 def test_ray_gives_the_same_versions(store, tmp_path):
     """Of a few posts: that Ray finds what one process finds, at size, is tests/e2e/test_on_ray.py's."""
-    small = Store(tmp_path / "small")
-    small.write("clean_posts", store.read("clean_posts").head(25))
-    small.write("clean_dialogues", store.read("clean_dialogues").head(0))
-    wanted = [version.version for version in run(small, "unique")]
-    home = tmp_path / "home"
-    home.mkdir()
-    small.storage.root.rename(home / "data")
-    made = Store(home / "data")
-    made.write("imported_posts", store.read("imported_posts").collect(), partition="sample")
-    made.write("splits", made.read("splits").collect().clear())  # so that the stage has something to do
-    command = [GONGQING, "refresh", "--select", "unique", "--engine", "ray"]
+    made = Store(tmp_path / "home/data")
+    made.write("imported_posts", store.read("imported_posts").head(25).collect(), partition="sample")
+    stages = ("clean_posts", "clean_dialogues", "unique", "grpo_ecot")
+    versions = [version.version for stage in stages for version in run(made, stage)]
+    for table in ("clean_posts", "splits", "grpo_ecot"):  # so that the stages have something to do
+        made.write(table, made.read(table).collect().clear())
+    command = [GONGQING, "refresh", *(word for stage in stages for word in ("--select", stage)), "--engine", "ray"]
     # A process of its own: Ray's threads write to the output of the one that they are in, also once it is closed.
-    ran = subprocess.run(command, env=environment_of(home), capture_output=True, text=True)
+    ran = subprocess.run(command, env=environment_of(tmp_path / "home"), capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
-    assert [made.version(table).version for table in ("splits", "unique_posts", "unique_dialogues")] == wanted
+    tables = [table for stage in STAGES if stage.name in stages for table in stage.tables]
+    assert [made.version(table).version for table in tables] == versions
+    again = made.version("clean_posts").manifest.files
+    assert all(file.made_from for file in again)  # piece by piece
 
 
 def test_empty_sources_make_empty_tables(tmp_path):

@@ -1,5 +1,6 @@
 """A version is cut into chunks: where some rows change, the others keep their files."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +11,7 @@ from polars.testing import assert_frame_equal
 from store_rows import TABLE, drops, groups
 
 from pipelines.errors import InvalidRows
-from pipelines.store import Store, parquet
+from pipelines.store import Store, Version, parquet
 from pipelines.store.chunks import of_part
 from pipelines.store.parquet import cut
 
@@ -70,23 +71,24 @@ def named(name: str) -> pl.DataFrame:
     return groups(30, name).with_columns(group_id=name + pl.col("group_id"))
 
 
-def makers(*names: str):
-    """Chunks of 30 rows each, which note that they were made."""
+def written(store: Store, *names: str, code: str = "1", renamed: str = "") -> Version:
+    """A version of chunks of 30 rows each; MADE says which were made."""
 
-    def make(name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-        MADE.append(name)
-        return named(name), drops(name)
+    def make(numbers: Sequence[int]) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+        for number in numbers:
+            MADE.append(names[number])
+            yield named(names[number]), drops(names[number])
 
     MADE.clear()
-    return [(name, lambda name=name: make(name)) for name in names]
+    return store.write_chunks(TABLE, [name + renamed for name in names], make, code=code)
 
 
 def test_chunks_are_made_only_where_they_are_made_from_something_new(store: Store) -> None:
-    first = store.write_chunks(TABLE, makers("a", "b"), code="1")
+    first = written(store, "a", "b")
     assert MADE == ["a", "b"]
     assert (first.rows, first.dropped, first.manifest.reasons) == (60, 2, {"post: too_short": 2})
-    assert store.write_chunks(TABLE, makers("a", "b"), code="1").version == first.version
-    second = store.write_chunks(TABLE, makers("a", "c", "b"), code="1")
+    assert written(store, "a", "b").version == first.version
+    second = written(store, "a", "c", "b")
     assert MADE == ["c"]
     expected = pl.concat([named(name) for name in ("a", "c", "b")])
     assert_frame_equal(store.read(TABLE).collect(), expected)
@@ -97,21 +99,22 @@ def test_chunks_are_made_only_where_they_are_made_from_something_new(store: Stor
 
 
 def test_what_came_to_the_same_by_another_way_is_known_by_its_new_name(store: Store) -> None:
-    first = store.write_chunks(TABLE, makers("a"), code="1")
-    renamed = [(f"{name} with another code", make) for name, make in makers("a")]
-    assert store.write_chunks(TABLE, renamed, code="2").version == first.version
-    MADE.clear()
-    store.write_chunks(TABLE, renamed, code="2")
+    first = written(store, "a")
+    assert written(store, "a", code="2", renamed=" with another code").version == first.version
+    assert MADE == ["a"]
+    written(store, "a", code="2", renamed=" with another code")
     assert MADE == []
 
 
 def test_a_table_of_no_chunk_is_empty(store: Store) -> None:
-    version = store.write_chunks(TABLE, [])
+    version = written(store)
     assert (version.rows, store.read(TABLE).collect().height) == (0, 0)
     store.verify(version)
 
 
 def test_one_key_in_two_chunks_is_refused(store: Store) -> None:
     with pytest.raises(InvalidRows, match="30 rows of splits"):
-        store.write_chunks(TABLE, [("a", lambda: (groups(30), drops())), ("b", lambda: (groups(40), drops()))])
+        store.write_chunks(
+            TABLE, ["a", "b"], lambda numbers: ((groups(30 + 10 * number), drops()) for number in numbers)
+        )
     assert store.pointer(TABLE) is None
