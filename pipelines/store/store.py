@@ -362,8 +362,8 @@ class Store:
 
     def read_chunk(self, version: Version, file: Chunk) -> pl.LazyFrame:
         """The rows of one file of a version, in today's schema (see `require_todays`)."""
-        self._check_files(version.manifest)
         address = Address(*version.manifest.place)
+        self._check_file(address, file)
         rows = self._scan_files(address, [file], part_of(file))
         return filled(rows, TABLES[version.table])
 
@@ -511,12 +511,15 @@ class Store:
         """Every file is there, of the size and with the bytes that the manifest says; hashed once per process."""
         address = Address(*manifest.place)
         for file in manifest.files:
-            if problem := self._verified.fault(f"{address.prefix}/{file.path}", file):
-                raise self._damaged(address, problem, file.path)
+            self._check_file(address, file)
         for part, expected in {"rows": manifest.rows, "dropped": manifest.dropped}.items():
             rows = sum(file.rows for file in of_part(manifest.files, part))
             if rows != expected:
                 raise self._damaged(address, f"{expected:,} rows are counted and the files hold {rows:,}")
+
+    def _check_file(self, address: Address, file: Chunk) -> None:
+        if problem := self._verified.fault(f"{address.prefix}/{file.path}", file):
+            raise self._damaged(address, problem, file.path)
 
 
 def _validated(table: str, kept: pl.DataFrame | pl.LazyFrame, dropped: pl.DataFrame | pl.LazyFrame) -> Rows:

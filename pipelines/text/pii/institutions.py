@@ -102,6 +102,7 @@ def _shapes() -> tuple[Shape, ...]:
         Shape(
             "school",
             university,
+            gate="大学|学院",
             not_behind=no_student,
             unless="^(?:中国|南方|北方)(?:社会|民办|重点|师范|理工|工业|国际|城市|政治|经济|开放)",
         ),
@@ -126,7 +127,7 @@ def _shapes() -> tuple[Shape, ...]:
             not_behind="^[国间旬午秋期]",
             unless="专科",
         ),
-        Shape("school", f"{part['stem']}{{2,4}}(?:镇|乡)(?:中心)?(?:小学|中学)"),
+        Shape("school", f"{part['stem']}{{2,4}}(?:镇|乡)(?:中心)?(?:小学|中学)", gate="[镇乡](?:中心)?[小中]学"),
         Shape(
             "hospital",
             f"(?:{part['place']}[县区]?(?:{part['hospital_type']}|{part['hospital_name']}){{0,4}}(?:医院|卫生院|(?:精神|心理)卫生中心|"
@@ -167,6 +168,7 @@ def _shapes() -> tuple[Shape, ...]:
             "employer",
             rf"{part['city']}(?:省|市)?(?:{part['utility']}|{part['stem']}{{2,6}}(?:科技|教育|传媒|咨询|置业|地产|物流|电子|贸易|集团))"
             "(?:集团|公司|局|总公司|分公司)",
+            gate="集团|公司|局",
         ),
         Shape(
             "employer",
@@ -191,6 +193,7 @@ def _shapes() -> tuple[Shape, ...]:
         Shape(
             "address",
             f"{part['stem']}{{2,5}}(?:镇|乡|街道)",
+            gate="镇|乡|街道",
             unless=_TOWNS_OF_ALL,
             border=10,
         ),
@@ -198,6 +201,7 @@ def _shapes() -> tuple[Shape, ...]:
         Shape(
             "address",
             rf"[\p{{Han}}--[{sign['clause']}]]{{2,5}}?(?:镇|乡|街道)",
+            gate="镇|乡|街道",
             cue=sign["somewhere"],
             unless=any_town,
             not_behind="^[长企民定静痛压守江海下村亲镇里愁土音间]",
@@ -206,6 +210,7 @@ def _shapes() -> tuple[Shape, ...]:
         Shape(
             "address",
             rf"[\p{{Han}}--[{sign['clause']}]]{{2,4}}(?:镇|乡)",
+            gate="镇|乡",
             before=r"(?:^|[（(：:/、])$",
             behind="^(?:[）)/、。]|$)",
             unless=any_town,
@@ -214,10 +219,12 @@ def _shapes() -> tuple[Shape, ...]:
         Shape(
             "address",
             rf"{part['stem']}{{2,6}}(?:路|大道|大街|街|巷|弄|胡同)[0-9一二三四五六七八九十]{{1,5}}号(?:院|楼|室|[0-9]+号?)?",
+            gate="号",
         ),
         Shape(
             "address",
             rf"(?:{part['city']}(?:省|市)?)?{part['stem']}{{2,6}}?(?:{part['house']}{{1,2}}|镇|街道|村)",
+            gate=f"{part['house']}|镇|街道|村",
             before=sign["lives_before"],
             behind=r"^(?:[，。、的里上住租0-9\s!！?？]|$|[一二三四五六七八九十]号)",
             unless="^(?:单身|青年|学生|人才|员工|教师|高档|附近|旁边|外面|别墅|宿舍|农|城|山|乡|老|新|旧|贫|隔)",
@@ -225,6 +232,7 @@ def _shapes() -> tuple[Shape, ...]:
         Shape(
             "address",
             rf"{part['stem']}{{1,6}}{part['house']}[0-9]{{1,3}}(?:栋|幢|号楼|座)(?:[0-9]{{1,2}}单元)?(?:[0-9]{{2,4}}室?)?",
+            gate="栋|幢|号楼|座",
         ),
     )
 

@@ -10,7 +10,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
 from itertools import chain
 from math import exp
 from pathlib import Path
@@ -27,6 +28,7 @@ _HAN = re.compile("[\u4e00-\u9fff]")
 _BINS = (1, 20, 200, 2000)  # of frequencies
 _RANKS = (10, 30, 60, 120)  # of surnames
 _SIDE = 12  # characters, in which a film or an author makes somebody public
+_LONG = 5_000  # characters of a text of which all pieces are counted at once
 _KIN = "哥姐姨叔伯婶嫂爷奶"
 _UNUSUAL = 90  # the rank of a surname from which on 小X is a word rather than a person
 _ANNOUNCED = frozenset({"cue", "person", "me", "titled"})
@@ -49,7 +51,8 @@ class Name(NamedTuple):
     shape: str  # full, compound, called, doubled, surname, latin, other
 
 
-class Candidate(NamedTuple):
+@dataclass(frozen=True)
+class Candidate:
     """A candidate, its place in a text, and what was seen of it."""
 
     text: str
@@ -62,6 +65,43 @@ class Candidate(NamedTuple):
     def span(self) -> str:
         """The candidate as it stands in the text."""
         return self.text[self.start : self.end]
+
+    @cached_property
+    def evidence(self) -> frozenset[str]:
+        """Who says that it is a person: introduced, signed, mine, cue, person, title, me, speaks, titled, many; and
+        against it: public, in public.
+        """
+        found = set[str]()
+        left, right = self.context.left, self.context.right
+        signs = _lists().signs
+        for name, side in (
+            ("introduced", left),
+            ("mine", left),
+            ("cue", left),
+            ("person", left),
+            ("met", left),
+            ("meets", right),
+            ("speaks", right),
+            ("titled", right),
+        ):
+            if signs[name].search(side):
+                found.add({"met": "me", "meets": "me"}.get(name, name))
+        if signs["signed"].search(left) and not self.text[self.end : self.end + _SIDE].strip():
+            found.add("signed")
+        if self.name.title:
+            found.add("title")
+        if len(self.name.core) > 1 and _times(self.text, self.name.core) > 1:
+            found.add("many")
+        far = self.text[max(0, self.start - 2 * _SIDE) : self.start] + "\n" + self.text[self.end : self.end + 2 * _SIDE]
+        if (
+            self.name.core in _lists().public
+            or _times(self.text, f"《{self.name.core}")
+            or signs["famous"].search(left)
+        ):
+            found.add("public")
+        if signs["work"].search(far):
+            found.add("in public")
+        return frozenset(found)
 
 
 class _Lists(NamedTuple):
@@ -127,7 +167,7 @@ def _shape(core: str) -> str:
 
 def features(one: Candidate) -> set[str]:
     """What is seen of a candidate; each also beside its shape."""
-    plain = set(_made(one)) | set(_read(one)) | set(_beside(one)) | {f"evidence {sign}" for sign in evidence(one)}
+    plain = set(_made(one)) | set(_read(one)) | set(_beside(one)) | {f"evidence {sign}" for sign in one.evidence}
     shape = one.name.shape + ("+title" if len(one.name.title) > 1 else "+t" if one.name.title else "")
     return {"any", shape} | plain | {f"{shape}: {feature}" for feature in plain if not feature.startswith("beside")}
 
@@ -151,7 +191,7 @@ def _made(one: Candidate) -> Iterator[str]:
     if {core, one.span} & set(voc.lexicon("ordinary_words")["words"]):
         yield "ordinary"
     if len(core) > 1:
-        yield f"times {min(3, _times(one.text, core))}"
+        yield f"times {_times(one.text, core)}"
 
 
 def _read(one: Candidate) -> Iterator[str]:
@@ -180,13 +220,18 @@ def _beside(one: Candidate) -> Iterator[str]:
 
 
 def _times(text: str, piece: str) -> int:
-    """How often a piece stands in a text."""
-    return _pieces(text, len(piece))[piece]
+    """How often a piece stands in a text, three times at most: more says nothing more."""
+    if len(text) > _LONG:  # it may hold as many candidates as characters
+        return min(3, _pieces(text, len(piece))[piece])
+    times, at = 0, text.find(piece)
+    while at >= 0 and times < 3:
+        times, at = times + 1, text.find(piece, at + 1)
+    return times
 
 
 @lru_cache(maxsize=16)
 def _pieces(text: str, length: int) -> Counter[str]:
-    """All pieces of a text that are so long, counted once: a text may hold as many candidates as characters."""
+    """All pieces of a text that are so long, counted once."""
     return Counter(text[place : place + length] for place in range(len(text) - length + 1))
 
 
@@ -202,38 +247,6 @@ def _class(word: str, side: str) -> str:
 
 def _bin(number: int, bounds: tuple[int, ...]) -> int:
     return sum(number >= bound for bound in bounds)
-
-
-def evidence(one: Candidate) -> set[str]:
-    """Who says that it is a person: introduced, signed, mine, cue, person, title, me, speaks, titled, many; and against
-    it: public, in public."""
-    found = set()
-    left, right = one.context.left, one.context.right
-    signs = _lists().signs
-    for name, side in (
-        ("introduced", left),
-        ("mine", left),
-        ("cue", left),
-        ("person", left),
-        ("met", left),
-        ("meets", right),
-        ("speaks", right),
-        ("titled", right),
-    ):
-        if signs[name].search(side):
-            found.add({"met": "me", "meets": "me"}.get(name, name))
-    if signs["signed"].search(left) and not one.text[one.end : one.end + _SIDE].strip():
-        found.add("signed")
-    if one.name.title:
-        found.add("title")
-    if len(one.name.core) > 1 and _times(one.text, one.name.core) > 1:
-        found.add("many")
-    far = one.text[max(0, one.start - 2 * _SIDE) : one.start] + "\n" + one.text[one.end : one.end + 2 * _SIDE]
-    if one.name.core in _lists().public or _times(one.text, f"《{one.name.core}") or signs["famous"].search(left):
-        found.add("public")
-    if signs["work"].search(far):
-        found.add("in public")
-    return found
 
 
 # What follows from it
@@ -253,20 +266,20 @@ def probability(one: Candidate) -> float:
 
 def is_person(one: Candidate, probability: float) -> bool:
     """Whether so likely a candidate has the evidence to be a private person."""
-    signs = evidence(one)
+    signs = one.evidence
     # Whoever is introduced is called so, whatever the name looks like; the weights have seen few that look like none.
     return "introduced" in signs or (not is_ruled_out(one) and probability >= _least(one, signs))
 
 
 def is_public(one: Candidate) -> bool:
     """Whether it is somebody known to all."""
-    signs = evidence(one)
+    signs = one.evidence
     return "public" in signs or ("in public" in signs and "cue" not in signs)
 
 
 def is_ruled_out(one: Candidate) -> bool:
     """Whether it is somebody known to all, or a word in whose place no person stands."""
-    signs = evidence(one)
+    signs = one.evidence
     shape, core, title = one.name.shape, one.name.core, one.name.title
     return (
         is_public(one)
@@ -277,7 +290,7 @@ def is_ruled_out(one: Candidate) -> bool:
     )
 
 
-def _least(one: Candidate, signs: set[str]) -> float:
+def _least(one: Candidate, signs: frozenset[str]) -> float:
     """How likely a name must be: the less, the more says so and the more its characters are those of a name."""
     name, met_again = one.name, bool(signs & {"speaks", "many"})
     if ("mine" in signs and "me" in signs) or ("signed" in signs and name.shape.startswith(("full", "compound"))):

@@ -102,7 +102,7 @@ def test_a_candidate_is_taken_apart(span, core, title, shape):
 def test_evidence_is_whoever_says_that_it_is_a_person():
     def evidence(text: str, span: str) -> set[str]:
         start = text.index(span)
-        return persons.evidence(persons.candidate(text, start, start + len(span)))
+        return persons.candidate(text, start, start + len(span)).evidence
 
     assert "cue" in evidence("我的名字叫陈雨桐，", "陈雨桐")
     assert "person" in evidence("我闺蜜陈雨桐昨天", "陈雨桐")
