@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from pipelines.llm.questions import NOT_SAMPLED, Provenance, Question, Reply
 from schemas.dropped import Lost, Row, dropped, gather
@@ -145,4 +146,8 @@ def in_order(questions: Sequence[Question[Any]], replies: Replies) -> list[tuple
 
 def rows(table: type[Table], kept: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """`kept` as a frame of exactly the table's columns."""
-    return pl.DataFrame(list(kept), schema=table.polars_schema())
+    # By Arrow: polars makes a series of each list of each row, which takes three times as long.
+    columns = table.create_empty().to_arrow(compat_level=pl.CompatLevel.oldest()).schema
+    made = pl.from_arrow(pa.Table.from_pylist(list(kept), columns))
+    assert isinstance(made, pl.DataFrame)
+    return made.cast(table.polars_schema())
