@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from pipelines.errors import UnknownPrice
@@ -20,6 +21,7 @@ from pipelines.llm.profiles import NANO_A_TOKEN, Profile, price
 # to 5 of English. A host that counts fewer tokens does not count.
 CHARACTERS_A_TOKEN = 8
 _RUN = re.compile(r"(.)\1+", re.S)
+_HAN_RUN = re.compile("[\u4e00-\u9fff]+")  # these no normal form changes, reorders, or joins with what is beside them
 
 # What a chat template puts around a message and before the answer, and what a host writes around a schema, at most:
 # ours, several times what templates take.
@@ -124,9 +126,12 @@ def _text_bytes(node: Any, image_tokens: int | None) -> int:
     return len(str(node))
 
 
+@lru_cache(maxsize=64)  # a stage sends the same prompt and schema with every question
 def _bytes(text: str) -> int:
     """In UTF-8, as it is or normalised (Qwen's tokenizer does NFC, SentencePiece NFKC): what is longest."""
     as_it_is = len(text.encode())
     if text.isascii():
         return as_it_is
-    return max(as_it_is, *(len(unicodedata.normalize(form, text).encode()) for form in ("NFC", "NFKC")))
+    rest = _HAN_RUN.sub("一", text)
+    normalised = max(len(unicodedata.normalize(form, rest).encode()) for form in ("NFC", "NFKC"))
+    return as_it_is + max(0, normalised - len(rest.encode()))

@@ -30,6 +30,9 @@ _NOTHING = {"zh": "（没有内容）", "en": "(nothing)"}
 _DATA_BELOW = {"zh": "用户消息：", "en": "The user message:"}
 # Keywords of a JSON schema that tell a model nothing, or that strict mode refuses.
 _LEFT_OUT = frozenset({"title", "default"})
+# Made once: with other options than its own `json.dumps` makes one for every call.
+_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_DATA = json.JSONEncoder(ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class Request:
 
 def canonical(payload: Payload) -> bytes:
     """The one way to write a payload: keys in order, no spaces, UTF-8."""
-    return json.dumps(payload, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    return _CANONICAL.encode(payload).encode()
 
 
 def key_of(body: bytes, sample: int = 0) -> str:
@@ -180,14 +183,16 @@ def _without_system(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _data(inputs: Mapping[str, Any]) -> str:
-    return json.dumps(inputs, ensure_ascii=False)
+    return _DATA.encode(inputs)
 
 
 def _response_format(schema: type[BaseModel], structured: str, prompt: str, instructions: str) -> dict[str, Any]:
     if structured == "json_schema":
         strict = {"name": schema.__name__, "strict": True, "schema": strict_schema(schema)}
         return {"type": "json_schema", "json_schema": strict}
-    if "json" not in instructions.casefold():  # vendors refuse json_object where the word is missing
+    if (
+        "JSON" not in instructions and "json" not in instructions.casefold()
+    ):  # vendors refuse json_object where the word is missing
         raise ValueError(f"the prompt {prompt} wants a JSON reply and never says JSON")
     return {"type": "json_object"}
 

@@ -41,6 +41,7 @@ from pipelines.llm.money import amount, nano
 T = TypeVar("T")
 
 _KEYS_AT_ONCE = 1000
+_REPLIES = "SELECT answer.key, answer.body FROM json_each(?) AS wanted CROSS JOIN answer ON answer.key = wanted.value"
 _EXCHANGES = (
     f"SELECT {ANSWER_COLUMNS}, attempt.stage, attempt.sample, request.payload"  # noqa: S608 - ours
     " FROM answer CROSS JOIN attempt ON attempt.id = answer.attempt CROSS JOIN request ON request.key = answer.key"
@@ -104,6 +105,12 @@ class Ledger:
         """The answers to some keys, by key."""
         with self._file.reading() as db:
             return {key: answer for chunk in _chunks(keys) for key, answer in recorded(db, chunk).items()}
+
+    def replies(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """The bodies of the answers to some keys, by key, and nothing of their calls: twice as fast as `recorded`."""
+        with self._file.reading() as db:
+            rows = (row for chunk in _chunks(keys) for row in db.execute(_REPLIES, (json.dumps(chunk),)))
+            return {key: unpacked(body) for key, body in rows}
 
     def exchanges(self, stages: Sequence[str] | None = None) -> Iterator[Exchange]:
         """All requests with their answers, of some stages or of all, in the order of their keys."""

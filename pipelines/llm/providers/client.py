@@ -16,7 +16,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from pipelines.core.home import Home
 from pipelines.errors import BudgetSpent, RequestError
-from pipelines.llm.cost import bound, worst_case
+from pipelines.llm.cost import bound, cost, worst_case
 from pipelines.llm.failures import InvalidReplies
 from pipelines.llm.interface import BUDGET, Estimate, ModelEstimate
 from pipelines.llm.ledger.ledger import Ledger
@@ -142,7 +142,8 @@ class OpenAIClient(ProfileClient):
                 unpriced[pending.profile.alias] = pending.profile
                 continue
             most = bound(pending.request.payload, pending.profile.image_tokens)
-            count.update(calls=1, tokens_in=most.prompt, tokens_out=most.completion, cost=self._worst_case(pending))
+            worst = cost(pending.profile, most, batch=self._goes_in_batch(pending))
+            count.update(calls=1, tokens_in=most.prompt, tokens_out=most.completion, cost=worst)
         prices(unpriced.values())
         costly = [alias for alias, count in counts.items() if count["cost"]]
         by_model = {
@@ -181,7 +182,7 @@ class OpenAIClient(ProfileClient):
 
     def _recordings(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         ledger = self._known_ledger
-        return {} if ledger is None else {key: one.body for key, one in ledger.recorded(keys).items()}
+        return {} if ledger is None else ledger.replies(keys)
 
     def _send(self, stage: str, requests: list[PendingRequest[Any]], tally: Tally) -> BudgetSpent | None:
         """Ends the requests by asking. What can be known to be wrong is refused before anything leaves. Gives

@@ -59,6 +59,20 @@ def test_no_bill_passes_the_worst_case(payload, price_in, price_out, batch, cach
         assert 0 <= cost(profile, told, batch=in_batch) <= worst_case(profile, payload, batch=in_batch)
 
 
+ODD = st.text(
+    st.sampled_from("一龥\uff0c。\uff41…①\ufdfa가\u1100\u1161\u11a8가é\u0301\u0323\u093c\u09c7\u09be\u3099が≠a9 "),
+    max_size=12,
+)
+
+
+@given(ODD, ODD)
+def test_chinese_is_bounded_as_the_longest_of_its_normal_forms_whatever_stands_beside_it(text, more):
+    for one in (text, text + "我睡不着" + more):
+        longest = max(len(form.encode()) for form in (one, normalize("NFC", one), normalize("NFKC", one)))
+        empty, full = ({"messages": [{"content": content}], "max_tokens": 1} for content in ("", one))
+        assert bound(full).prompt - bound(empty).prompt == longest
+
+
 def test_the_dollars_of_a_million_tokens():
     million = 1_000_000
     usages = ((million, 0, 0), (million, million, 0), (0, 0, million), (1, 0, 0))

@@ -79,7 +79,9 @@ async def ask_all(ledger: Ledger, count: int) -> None:
 def test_many_are_read_in_chunks(ledger):
     run(ask_all(ledger, 2500))
     keys = [key_of(number) for number in range(-10, 2500)]
-    assert set(ledger.recorded(keys)) == set(keys[10:])
+    recorded = ledger.recorded(keys)
+    assert set(recorded) == set(keys[10:])
+    assert ledger.replies(keys) == {key: one.body for key, one in recorded.items()}
     assert sorted(one.answer.key for one in ledger.exchanges()) == sorted(keys[10:])
 
 
