@@ -1,19 +1,21 @@
 """`coe_chains` (E §3.2): the chain L1–L4 that leads from a question to the human answer, which stands as it was."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from pipelines.annotate.hindsight import leaks
 from pipelines.annotate.wording import require_quotations
+from pipelines.core.spill import spilled_by_slices
 from pipelines.core.stage import stage
 from pipelines.llm.language import require_language
 from pipelines.llm.prompts import prompt
 from pipelines.llm.questions import Question
 from pipelines.llm.replies import writable
-from pipelines.llm.tasks import Plan, planned
+from pipelines.llm.tasks import Plan, Questions, planned
 from pipelines.settings import Settings
 from pipelines.split.eligible import Eligibility, draw_reference, drawable_answers
 from pipelines.text.pii.invented import personal_data
@@ -25,6 +27,10 @@ STAGE = "coe_chains"
 
 # What is asked for: CoE's grammar without the answer, which is the human one.
 _STEPS = ("L1", "L2", "L3", "L4")
+# A post, the answer that was drawn, and how likely that was.
+_PAIR = dict.fromkeys(("post_id", "group_id", "text", "answer_id", "author_role", "answer"), pl.String) | {
+    "draw_probability": pl.Float64
+}
 CHAIN = Grammar(("empathy_think", _STEPS))
 
 
@@ -36,6 +42,7 @@ def plan(
     *,
     seed: int = 0,
     human_only: bool = True,
+    scratch: Path | None = None,
 ) -> Plan:
     """One question a post of `unique_posts` and the train split that has an answer to lead to, to one model.
 
@@ -44,6 +51,7 @@ def plan(
         models: The alias to ask.
         seed: The draw of the answer follows from it and from the post's id: the one of the prompt set `grpo_coe`.
         human_only: Whether the answers of a set count only where the set says that people wrote them.
+        scratch: Where the drawn answers are kept (`pipelines.core.spill`).
 
     Drops of posts, before asking: not_train, under_18, risk, not_relevant, no_human_answer, and unreadable_answer (it
     holds a tag of CoE's format). After: the reasons of replies, hindsight (with the kinds of what the first three steps
@@ -51,44 +59,46 @@ def plan(
     """
     [model] = models
     teaching, lost = Eligibility(splits, topics).posts(posts)
-    pairs: dict[str, tuple[Row, Mapping[str, Any], float | None]] = {}  # a post, the drawn answer, and how likely
-    for row in teaching:
-        answers = drawable_answers(row, human_only)
-        if isinstance(answers, Lost):
-            lost.append(answers)
-            continue
-        reference = draw_reference(row["post_id"], answers, seed)
-        answer = next(answer for answer in answers if answer["answer_id"] == reference.answer_id)
-        if not answer["text"].strip() or tags(answer["text"], COE_TAGS):
-            lost.append(Lost("post", row["post_id"], "unreadable_answer", answer["answer_id"]))
-        else:
-            pairs[row["post_id"]] = row, answer, reference.probability
+
+    def draw(posts: pl.DataFrame) -> pl.DataFrame:
+        drawn: list[tuple[Any, ...]] = []
+        for row in posts.iter_rows(named=True):
+            answers = drawable_answers(row, human_only)
+            if isinstance(answers, Lost):
+                lost.append(answers)
+                continue
+            reference = draw_reference(row["post_id"], answers, seed)
+            answer = next(answer for answer in answers if answer["answer_id"] == reference.answer_id)
+            if not answer["text"].strip() or tags(answer["text"], COE_TAGS):
+                lost.append(Lost("post", row["post_id"], "unreadable_answer", answer["answer_id"]))
+            else:
+                of_post = row["post_id"], row["group_id"], row["text"]
+                drawn.append(
+                    (*of_post, answer["answer_id"], answer["author_role"], answer["text"], reference.probability)
+                )
+        return pl.DataFrame(drawn, _PAIR, orient="row")
+
+    parts = teaching.select("post_id", "group_id", "text", "origin", "answers")
+    pairs = spilled_by_slices(draw, parts, scratch)
+    place_of = {post_id: place for place, post_id in enumerate(pairs["post_id"])}
 
     def keep(post_id: str, steps: Coe) -> Row | Lost:
-        post, answer, probability = pairs[post_id]
-        if known := leaks(post["text"], answer["text"], (steps.L1, steps.L2, steps.L3)):
+        pair = pairs.row(place_of[post_id], named=True)
+        if known := leaks(pair.pop("text"), pair["answer"], (steps.L1, steps.L2, steps.L3)):
             return Lost("post", post_id, "hindsight", ", ".join(known))
-        return {
-            "post_id": post_id,
-            "group_id": post["group_id"],
-            "answer_id": answer["answer_id"],
-            "author_role": answer["author_role"],
-            "draw_probability": probability,
-            **steps.model_dump(include=set(_STEPS)),
-            "answer": answer["text"],
-        }
+        return pair | steps.model_dump(include=set(_STEPS))
 
-    questions = [
-        Question(
+    def question(row: Row) -> Question[Coe]:
+        return Question(
             task="coe",
-            row_id=post_id,
+            row_id=row["post_id"],
             prompt=prompt("coe", __file__),
-            inputs={"question": post["text"], "answer": answer["text"]},
-            parse=partial(parse, question=post["text"], answer=answer["text"]),
+            inputs={"question": row["text"], "answer": row["answer"]},
+            parse=partial(parse, question=row["text"], answer=row["answer"]),
             model=model,
         )
-        for post_id, (post, answer, _) in pairs.items()
-    ]
+
+    questions = Questions(pairs, question)
     return planned(CoeChains, STAGE, questions, lost, keep, "post", written=_STEPS, guard=personal_data)
 
 
@@ -113,7 +123,13 @@ def parse(text: str, question: str, answer: str) -> Coe:
     optional_parents=("topics",),
 )
 def plan_coe_chains(
-    unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame, models: tuple[str, ...], settings: Settings
+    unique_posts: pl.DataFrame,
+    splits: pl.DataFrame,
+    topics: pl.DataFrame,
+    models: tuple[str, ...],
+    settings: Settings,
+    scratch: Path | None,
 ) -> Plan:
     """The questions of `coe_chains`."""
-    return plan(unique_posts, splits, topics, models, seed=settings.seed, human_only=settings.annotate.human_answers)
+    human_only = settings.annotate.human_answers
+    return plan(unique_posts, splits, topics, models, seed=settings.seed, human_only=human_only, scratch=scratch)

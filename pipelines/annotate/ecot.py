@@ -11,7 +11,7 @@ from pipelines.llm.language import require_language
 from pipelines.llm.prompts import prompt
 from pipelines.llm.questions import Question
 from pipelines.llm.replies import require_length, writable
-from pipelines.llm.tasks import Plan, planned
+from pipelines.llm.tasks import Plan, Questions, planned
 from pipelines.split.eligible import Eligibility
 from pipelines.text.pii.invented import personal_data
 from schemas.annotations import EcotChains
@@ -40,13 +40,13 @@ def plan(unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame 
     """
     [model] = models
     asked, lost = Eligibility(splits, topics).posts(unique_posts)
-    group_of = {row["post_id"]: row["group_id"] for row in asked}
+    group_of = dict(asked.select("post_id", "group_id").iter_rows())
 
     def keep(post_id: str, value: Ecot) -> Row:
         return {"post_id": post_id, "group_id": group_of[post_id], **value.model_dump()}
 
-    questions = [
-        Question(
+    def question(row: Row) -> Question[Ecot]:
+        return Question(
             task="ecot",
             row_id=row["post_id"],
             prompt=prompt("ecot", __file__),
@@ -54,8 +54,8 @@ def plan(unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame 
             parse=partial(parse, question=row["text"]),
             model=model,
         )
-        for row in asked
-    ]
+
+    questions = Questions(asked.select("post_id", "text"), question)
     return planned(EcotChains, STAGE, questions, lost, keep, "post", written=_SECTIONS, guard=personal_data)
 
 

@@ -11,7 +11,7 @@ from pipelines.llm.language import require_language
 from pipelines.llm.prompts import prompt
 from pipelines.llm.questions import Question
 from pipelines.llm.replies import Reason, Verdict, one_of, read_json
-from pipelines.llm.tasks import Plan, planned
+from pipelines.llm.tasks import Plan, Questions, planned
 from pipelines.text.pii.invented import personal_data
 from schemas.annotations import Topics
 from schemas.dropped import Lost, Row
@@ -49,19 +49,19 @@ def plan(unique_posts: pl.DataFrame, models: Sequence[str]) -> Plan:
     A post that is not relevant is kept, with that judgement. Drops of posts: topic_given, and the reasons of replies.
     """
     [model] = models
-    questions: list[Question[Topic]] = []
-    lost: list[Lost] = []
-    for row in unique_posts.iter_rows(named=True):
-        if row["topic"] not in TAXONOMY or row["doubts"] or row["risk"]:
-            inputs = {"title": row["title"], "description": row["description"]}
-            asked = prompt("topics", __file__)
-            questions.append(Question("topics", row["post_id"], asked, inputs, parse, model, schema=Topic))
-        else:
-            lost.append(Lost("post", row["post_id"], "topic_given"))
+    given = pl.col("topic").is_in(list(TAXONOMY)).fill_null(value=False)
+    clear = given & (pl.col("doubts").list.len() == 0) & (pl.col("risk").list.len() == 0)
+    asked = unique_posts.filter(~clear).select("post_id", "title", "description")
+    lost = [Lost("post", post_id, "topic_given") for post_id in unique_posts.filter(clear)["post_id"]]
+
+    def question(row: Row) -> Question[Topic]:
+        inputs = {"title": row["title"], "description": row["description"]}
+        return Question("topics", row["post_id"], prompt("topics", __file__), inputs, parse, model, schema=Topic)
 
     def keep(row_id: str, topic: Topic) -> Row:
         return {"row_id": row_id, **topic.model_dump(), "risk": list(dict.fromkeys(topic.risk))}
 
+    questions = Questions(asked, question)
     return planned(Topics, STAGE, questions, lost, keep, "post", grounds="why", guard=personal_data)
 
 

@@ -69,5 +69,8 @@ def _unreviewed(store: Store, listed: list[str]) -> int:
     if store.current("coe_reviews"):
         seen = set(store.read("coe_reviews").select("post_id", "labelled").collect().iter_rows())
         asked = {post_id for post_id, _ in seen}
-        reviewed = sum((row["post_id"], chain_hash(row, row["text"])) in seen for row in fit if row["post_id"] in asked)
-    return max(0, min(REVIEWED_CHAINS, len(fit)) - reviewed)
+        reviewed = sum(
+            (row["post_id"], chain_hash(row, row["text"])) in seen
+            for row in fit.filter(pl.col("post_id").is_in(list(asked))).iter_rows(named=True)
+        )
+    return max(0, min(REVIEWED_CHAINS, fit.height) - reviewed)

@@ -190,9 +190,8 @@ def _response_format(schema: type[BaseModel], structured: str, prompt: str, inst
     if structured == "json_schema":
         strict = {"name": schema.__name__, "strict": True, "schema": strict_schema(schema)}
         return {"type": "json_schema", "json_schema": strict}
-    if (
-        "JSON" not in instructions and "json" not in instructions.casefold()
-    ):  # vendors refuse json_object where the word is missing
+    # Vendors refuse json_object where the word is missing.
+    if "JSON" not in instructions and "json" not in instructions.casefold():
         raise ValueError(f"the prompt {prompt} wants a JSON reply and never says JSON")
     return {"type": "json_object"}
 

@@ -7,9 +7,9 @@ A plan is pure: it sends nothing and reads no file. The runner of a stage asks i
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import polars as pl
 import pyarrow as pa
@@ -20,9 +20,35 @@ from schemas.ids import digest
 from schemas.table import Table
 
 Result = tuple[pl.DataFrame, pl.DataFrame]
-Replies = Sequence[Reply[Any]]
+Replies = Iterable[Reply[Any]]
 # Of texts, and of all that their writer had read: the kinds of personal data that only the text holds, None for none.
 Guard = Callable[[Sequence[str], Sequence[str]], list[str | None]]
+
+
+class Questions(Sequence[Question[Any]]):
+    """A question a row of a frame, made whenever it is read: those of a million rows are not in memory together."""
+
+    def __init__(self, rows: pl.DataFrame, make: Callable[[Row], Question[Any]]) -> None:
+        self._rows, self._make = rows, make
+
+    def __len__(self) -> int:
+        return self._rows.height
+
+    def __iter__(self) -> Iterator[Question[Any]]:
+        return map(self._make, self._rows.iter_rows(named=True))
+
+    @overload
+    def __getitem__(self, place: int) -> Question[Any]: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Questions": ...
+    def __getitem__(self, place: int | slice) -> "Question[Any] | Questions":
+        if isinstance(place, slice):
+            return Questions(self._rows[place], self._make)
+        return self._make(self._rows.row(place, named=True))
+
+    def at(self, places: Sequence[int]) -> "Questions":
+        """Those at some places."""
+        return Questions(self._rows[places], self._make)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +60,7 @@ class Plan:
     `held_out` are the things asked about that nothing learns from (`sampled`).
     """
 
-    questions: list[Question[Any]]
+    questions: Sequence[Question[Any]]
     dropped: pl.DataFrame
     finish: Callable[[Replies], Result]
     held_out: Collection[str] = ()
@@ -47,6 +73,9 @@ def sampled(plan: Plan, size: int | None = None, seed: int = 0, held_out: int | 
     all), so their share is what it is among all, and what trains is drawn as if there were none of them. A greater size
     keeps what a smaller one has drawn. The rest is dropped: not_sampled.
     """
+
+    if size is None and held_out is None:
+        return plan
 
     def subject(question: Question[Any]) -> str:
         return question.about or question.row_id
@@ -67,15 +96,17 @@ def sampled(plan: Plan, size: int | None = None, seed: int = 0, held_out: int | 
 
     def finish(replies: Replies) -> Result:
         received = iter(replies)
-        return plan.finish([next(received) if subject(one) in chosen else unasked(one) for one in plan.questions])
+        return plan.finish(next(received) if subject(one) in chosen else unasked(one) for one in plan.questions)
 
-    return Plan([one for one in plan.questions if subject(one) in chosen], plan.dropped, finish)
+    places = [place for place, one in enumerate(plan.questions) if subject(one) in chosen]
+    of = plan.questions
+    return Plan(of.at(places) if isinstance(of, Questions) else [of[place] for place in places], plan.dropped, finish)
 
 
 def planned(
     table: type[Table],
     stage: str,
-    questions: list[Question[Any]],
+    questions: Sequence[Question[Any]],
     lost: Sequence[Lost],
     keep: Callable[[str, Any], Row | Lost],
     unit: str | Mapping[str, str],
@@ -135,13 +166,12 @@ def planned(
     return Plan(questions, before, finish)
 
 
-def in_order(questions: Sequence[Question[Any]], replies: Replies) -> list[tuple[Question[Any], Reply[Any]]]:
+def in_order(questions: Sequence[Question[Any]], replies: Replies) -> Iterator[tuple[Question[Any], Reply[Any]]]:
     """Each question with its reply. Raises ValueError where a reply is missing or stands in another's place."""
-    pairs = list(zip(questions, replies, strict=True))
-    for question, reply in pairs:
+    for question, reply in zip(questions, replies, strict=True):
         if (question.task, question.row_id) != (reply.question.task, reply.question.row_id):
             raise ValueError(f"the reply to {reply.question.row_id} stands where that to {question.row_id} should")
-    return pairs
+        yield question, reply
 
 
 def rows(table: type[Table], kept: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

@@ -22,8 +22,9 @@ class Eligibility:
 
     def __init__(self, splits: pl.DataFrame, topics: pl.DataFrame | None = None) -> None:
         self._split_of: dict[str, str] = dict(splits.select("group_id", "split").iter_rows())
-        opinions = [] if topics is None else topics.iter_rows(named=True)
-        self._opinions: dict[str, Row] = {row["row_id"]: row for row in opinions}
+        opinions = [] if topics is None else topics.select("row_id", "risk", "relevant").iter_rows(named=True)
+        # Those that have something against a row.
+        self._opinions: dict[str, Row] = {row["row_id"]: row for row in opinions if row["risk"] or not row["relevant"]}
 
     def exclusion_reason(self, row_id: str, row: Row) -> Reason | None:
         """Why a row of posts or of sampled rounds may not teach, as reason and detail; None where it may.
@@ -53,19 +54,19 @@ class Eligibility:
             return "risk", f"second opinion: {', '.join(opinion['risk'])}"
         return None if opinion["relevant"] else ("not_relevant", "by topics")
 
-    def posts(self, posts: pl.DataFrame) -> tuple[list[Row], list[Lost]]:
+    def posts(self, posts: pl.DataFrame) -> tuple[pl.DataFrame, list[Lost]]:
         """The rows of `unique_posts` that may teach, and why the others may not.
 
         Raises RequestError as `exclusion_reason` does.
         """
-        eligible: list[Row] = []
+        eligible: list[bool] = []
         lost: list[Lost] = []
-        for row in posts.iter_rows(named=True):
-            if (exclusion := self.exclusion_reason(row["post_id"], row)) is None:
-                eligible.append(row)
-            else:
+        for row in posts.select("post_id", "group_id", "under_18", "risk").iter_rows(named=True):
+            exclusion = self.exclusion_reason(row["post_id"], row)
+            eligible.append(exclusion is None)
+            if exclusion is not None:
                 lost.append(Lost("post", row["post_id"], *exclusion))
-        return eligible, lost
+        return posts.filter(pl.Series(eligible, dtype=pl.Boolean)), lost
 
 
 def exclusion(row: Row) -> Reason | None:

@@ -160,7 +160,7 @@ def test_posts_without_an_answer_to_lead_to_are_not_asked_about():
         ({"answers": [answer("s:1/0", "好</answer>")]}, "unreadable_answer", "s:1/0"),
     ):
         plan = coe_of(ASKED | change)
-        assert plan.questions == []
+        assert not plan.questions
         assert lost(plan) == [("post", "s:1", reason, detail)]
     assert len(coe_of(ASKED | {"origin": "model"}, human_only=False).questions) == 1
 
