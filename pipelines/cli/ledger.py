@@ -80,6 +80,20 @@ def give_up_batch(
     terminal.line(f"batch {number} is given up: {left:,} questions that it had will be asked again")
 
 
+@ledger_app.command(epilog="Example: gongqing ledger compact")
+def compact() -> None:
+    """Write the ledger's file again, without the room that its pages have left. Twice its size has to be free."""
+    from pipelines.store.suppression import alone
+
+    with alone(home()), terminal.ledger() as book:
+        if book is None:
+            raise RequestError("there is no ledger to compact", where=home(), hint="ask models first")
+        before = book.path.stat().st_size
+        book.compact()
+        after = book.path.stat().st_size
+    terminal.line(f"{before / 1e6:,.1f} MB before, {after / 1e6:,.1f} MB now")
+
+
 @ledger_app.command(epilog="Example: gongqing ledger record answers.jsonl --stage topics")
 def record(
     file: Annotated[Path, typer.Argument(help="The file to make, JSON lines.")],

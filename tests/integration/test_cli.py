@@ -27,7 +27,8 @@ from schemas.tables import TABLES
 COMMANDS = [
     "import", "crawl", "refresh", "tables", "tables promote", "show", "diff", "why", "erase", "stats", "doctor", "ui",
     "calibrate", "review", "review export", "review import", "review agreement",
-    "demo", "ledger", "ledger budgets", "ledger close-budget", "ledger give-up-batch", "ledger record", "train",
+    "demo", "ledger", "ledger budgets", "ledger close-budget", "ledger give-up-batch", "ledger compact",
+    "ledger record", "train",
     "release", "releases", "releases promote", "export", "export folder", "export hub", "export jsonl", "restore",
 ]  # fmt: skip
 
@@ -205,6 +206,7 @@ def test_an_empty_home_says_what_to_do():
 def test_a_budget_that_was_broken_off_is_listed_and_closed_and_a_batch_that_is_not_there_refused(home, fails):
     assert "no budget is open" in _run("ledger", "budgets").output
     assert "there is no ledger, so there are no batches" in fails("ledger", "give-up-batch", "3")[1]
+    assert "there is no ledger to compact" in fails("ledger", "compact")[1]
     assert fails("ledger", "close-budget", "refresh")[0] == 2
     with Ledger(home / "ledger.sqlite") as ledger:
         ledger.open_budget(Decimal("2.5"), "USD", "refresh:topics")
@@ -218,6 +220,7 @@ def test_a_budget_that_was_broken_off_is_listed_and_closed_and_a_batch_that_is_n
         call = Call("key", "topics", "qwen-plus", "m", b"{}")
         planned = ledger.batches.plan("qwen-plus", "https://example.org", [call], [1], None)
     assert "is given up: 1 questions" in _run("ledger", "give-up-batch", str(planned.batch.id)).output
+    assert " MB now" in _run("ledger", "compact").output
     assert "refresh:topics is closed" in _run("ledger", "close-budget", "refresh:topics").output
     assert _json("ledger", "budgets") == []
 
