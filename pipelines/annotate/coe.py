@@ -17,7 +17,7 @@ from pipelines.llm.questions import Question
 from pipelines.llm.replies import writable
 from pipelines.llm.tasks import Plan, Questions, planned
 from pipelines.settings import Settings
-from pipelines.split.eligible import Eligibility, draw_reference, drawable_answers
+from pipelines.split.eligible import Eligibility, answers_with, draw_reference, drawable_answers
 from pipelines.text.pii.invented import personal_data
 from schemas.annotations import CoeChains
 from schemas.dropped import Lost, Row
@@ -62,7 +62,8 @@ def plan(
 
     def draw(posts: pl.DataFrame) -> pl.DataFrame:
         drawn: list[tuple[Any, ...]] = []
-        for row in posts.iter_rows(named=True):
+        fields = answers_with("answer_id", "author_role", "text", "under_18", "risk")
+        for row in posts.with_columns(fields).iter_rows(named=True):
             answers = drawable_answers(row, human_only)
             if isinstance(answers, Lost):
                 lost.append(answers)

@@ -16,7 +16,7 @@ from pipelines.llm.prompts import prompt
 from pipelines.llm.questions import Question
 from pipelines.llm.replies import Reason, Verdict, one_of, read_json
 from pipelines.llm.tasks import Plan, Questions, planned
-from pipelines.split.eligible import exclusion
+from pipelines.split.eligible import answers_with, exclusion
 from pipelines.text.pii.invented import personal_data
 from schemas.annotations import Emotions
 from schemas.dropped import Lost, Row
@@ -61,7 +61,8 @@ def plan(unique_posts: pl.DataFrame, models: Sequence[str], scratch: Path | None
                 texts.append((unit, row_id, text))
                 unit_of[row_id] = unit
 
-        for row in posts.iter_rows(named=True):
+        fields = answers_with("answer_id", "text", "under_18", "risk")
+        for row in posts.with_columns(fields).iter_rows(named=True):
             out = exclusion(row)
             ask("post", row["post_id"], row["text"], out)
             for one in row["answers"]:

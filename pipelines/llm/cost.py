@@ -8,7 +8,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -32,10 +31,10 @@ AROUND_A_REQUEST = 64
 def cost(profile: Profile, usage: Usage, *, batch: bool = False) -> int:
     """What a call cost, in nano-units. In a batch cached tokens cost as much as others. Raises UnknownPrice."""
     known = price(profile)
-    share = (known.batch if batch else None) or Decimal(1)
     cached_price = known.input if batch or known.cached_input is None else known.cached_input
     cached = min(usage.cached, usage.prompt)
     per_million = (usage.prompt - cached) * known.input + cached * cached_price + usage.completion * known.output
+    share = (known.batch if batch else None) or 1
     return int(per_million * NANO_A_TOKEN * share)
 
 

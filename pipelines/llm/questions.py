@@ -89,6 +89,8 @@ class Question(Generic[T]):
     @property
     def images(self) -> tuple[Image, ...]:
         """The pictures of its messages."""
+        if not self.messages:
+            return ()
         parts = (part for one in self.messages if not isinstance(one.content, str) for part in one.content)
         return tuple(part for part in parts if isinstance(part, Image))
 

@@ -103,6 +103,11 @@ def may_teach(answer: Answer, *, allow_risk: bool = False) -> bool:
     return not answer["under_18"] and (allow_risk or not answer["risk"])
 
 
+def answers_with(*fields: str) -> pl.Expr:
+    """The answers of posts with these fields alone: what else they hold takes its time to become a row of Python."""
+    return pl.col("answers").list.eval(pl.struct(pl.element().struct.field(*fields)))
+
+
 def drawable_answers(post: Row, human_only: bool) -> list[Row] | Lost:
     """The answers of a row of `unique_posts` that may teach, or why the post has none.
 

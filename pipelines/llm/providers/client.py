@@ -142,8 +142,10 @@ class OpenAIClient(ProfileClient):
                 unpriced[pending.profile.alias] = pending.profile
                 continue
             most = bound(pending.request.payload, pending.profile.image_tokens)
-            worst = cost(pending.profile, most, batch=self._goes_in_batch(pending))
-            count.update(calls=1, tokens_in=most.prompt, tokens_out=most.completion, cost=worst)
+            count["calls"] += 1
+            count["tokens_in"] += most.prompt
+            count["tokens_out"] += most.completion
+            count["cost"] += cost(pending.profile, most, batch=self._goes_in_batch(pending))
         prices(unpriced.values())
         costly = [alias for alias, count in counts.items() if count["cost"]]
         by_model = {
