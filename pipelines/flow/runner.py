@@ -399,7 +399,7 @@ def _made_by_row(
     rows: dict[str, pl.DataFrame],
 ) -> Rows:
     """What the function of a stage makes of some rows of one of its parents. It may be called on another machine."""
-    rows = {table: TABLES[table].create_empty() for table in parents} | rows
+    rows = {parent: TABLES[parent].create_empty() for parent in parents} | rows
     made = function(**rows, **arguments)
     require_balance(table, [reconcile(unit, [rows[name] for name in names], *made) for unit, names in units.items()])
     return made
