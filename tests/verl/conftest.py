@@ -19,14 +19,16 @@ __all__ = ["instance"]
 
 
 @pytest.fixture(scope="session")
-def training_home(sample_home: Path, released_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def training_home(sample_home: Path, labelled_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample home with labels that people will give, and a release of it, `v1`, in which every set has rows. Runs
     may be added.
     """
     require_train_env()
     home = tmp_path_factory.mktemp("training") / "home"
     shutil.copytree(sample_home, home, ignore=shutil.ignore_patterns("data"))
-    return Path(shutil.copytree(released_home, home, dirs_exist_ok=True))
+    shutil.copytree(labelled_store.storage.root, home / "data")
+    release(home, "v1", allow=["not_from_a_model"], settings=LABELLED)
+    return home
 
 
 @pytest.fixture(scope="session")

@@ -28,12 +28,7 @@ from pipelines.train.runs import ROLLOUTS, SCORED, describe_rows
 from pipelines.train.trainers import TRAINERS, last_step
 
 NAME, RECIPE, STEPS, SAVED = "smoke", "mindchat_ecot", 16, 6
-SET = {
-    **{"trainer.total_training_steps": STEPS, "trainer.save_freq": SAVED, "trainer.test_freq": STEPS},
-    # A prompt's outputs at a time: a step takes a fifth less than with all 64, which do not fit a core's cache.
-    "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu": 8,
-    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": 8,
-}
+SET = {"trainer.total_training_steps": STEPS, "trainer.save_freq": SAVED, "trainer.test_freq": STEPS}
 
 pytestmark = [pytest.mark.timeout(1500), pytest.mark.xdist_group("training")]
 
