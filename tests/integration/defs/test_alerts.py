@@ -28,6 +28,7 @@ from dagster._utils.error import SerializableErrorInfo
 from message_receiver import Receiver
 from typer.testing import CliRunner
 
+from crawlers.dates import SHANGHAI
 from pipelines.cli import app
 from pipelines.core.home import Home
 from pipelines.defs.alerts import alerts, look
@@ -162,10 +163,11 @@ def test_settings_that_cannot_be_read_silence_nothing(
     monkeypatch.setattr("shutil.disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))  # type: ignore[attr-defined]
     look(home, instance)
     receiver.messages.clear()
+    tomorrow = dt.datetime.now(SHANGHAI) + dt.timedelta(days=1)
     for content in ("[alerts]\nwindw = 3\n", "[alerts\n"):
         (home / "gongqing.toml").write_text(content, encoding="utf-8")
         run(instance, broken)
-        look(home, instance, dt.datetime.now(dt.UTC) + dt.timedelta(days=1))
+        look(home, instance, tomorrow.replace(hour=12))  # the hour of the news is as unknown as all else
     assert "the settings cannot be read: no schedule runs" in titles(receiver)
     assert "refresh failed at broken" in titles(receiver)
     assert any("disk" in title for title in titles(receiver))
