@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from pipelines.core.arrow import buffers
+from pipelines.core.cluster import connected
 from pipelines.dedup.duplicates import ROWS_A_BATCH, find_duplicates_in
 from pipelines.dedup.minhash import Mode
 from schemas.ids import digest
@@ -26,7 +27,6 @@ def searching(engine: str, scratch: Path | None = None) -> Iterator[Search]:
     if engine != "ray":
         yield partial(name_clusters, find=partial(find_in_batches, scratch=scratch))
         return
-    from pipelines.core.cluster import connected
     from pipelines.dedup.on_ray import find_duplicates_on_ray
 
     with connected():
