@@ -20,6 +20,10 @@ say() {{ set +x; echo "== $*"; set -x; }}
 answers() {{
     /opt/gongqing/.venv/bin/python /out/ask.py "$@" || (journalctl -u gongqing -o cat --no-pager; false) >&2
 }}
+printed() {{  # the address of this start: it is printed once the port answers, and reaches the journal after that
+    local start="_SYSTEMD_INVOCATION_ID=$(systemctl show -P InvocationID gongqing)"
+    until journalctl "$start" -o cat --no-pager | grep -o 'http[^ ]*token[^ ]*'; do sleep 0.2; done
+}}
 
 useradd --system gongqing
 install -d -o gongqing -m 700 /srv/gongqing
@@ -36,7 +40,7 @@ systemctl daemon-reload
 systemctl enable --now gongqing
 say without a token $(answers http://127.0.0.1:3000/server_info)
 say its user $(stat -c %U "/proc/$(systemctl show -P MainPID gongqing)")
-address=$(journalctl -u gongqing -o cat --no-pager | grep token | grep -o 'http[^ ]*' | tail -n 1)
+address=$(printed)
 say with its token $(answers "$address")
 systemctl kill -s KILL --kill-whom=main gongqing
 sleep 12
@@ -54,7 +58,7 @@ systemctl daemon-reload
 systemctl restart gongqing
 nginx
 answers http://127.0.0.1:3000/server_info
-address=$(journalctl -u gongqing -o cat --no-pager | grep token | grep -o 'http[^ ]*' | tail -n 1)
+address=$(printed)
 case $address in https://data.example/*) ;; *) false ;; esac
 say no login $(answers "$address")
 say a login, no token $(answers https://data.example/server_info ward:word)
