@@ -34,6 +34,7 @@ AT_A_TIME = 1 << 26  # bytes of text whose fingerprints are in memory at a time
 # What stands in more texts or rows than these is a greeting, a form of a site, a song: it makes no two rows one story.
 FORMULA = 50
 
+_RING = 15  # so many hashes and one are held, WINDOW at least: a power of two, so that places go around by their bits
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd: no byte is lost in the sum
 
 
@@ -84,7 +85,7 @@ def _winnow_all(data: Bytes, offsets: Places, first: int, last: int, rows: Words
 @kernel
 def _winnow(data: Bytes, start: int, stop: int, marks: Keys) -> int:
     """Fills `marks` with the fingerprints of the text `data[start:stop]`; returns how many there are."""
-    hashes = np.zeros(WINDOW, np.uint64)
+    hashes = np.zeros(_RING + 1, np.uint64)
     leaving = np.uint64(1)  # the factor of the byte that drops out of the sum
     for _ in range(HASHED):
         leaving *= _FACTOR
@@ -99,15 +100,15 @@ def _winnow(data: Bytes, start: int, stop: int, marks: Keys) -> int:
         if place < 0:
             continue
         mixed = _mixed(total)
-        hashes[place % WINDOW] = mixed
+        hashes[place & _RING] = mixed
         if at < 0 or mixed <= smallest:
             smallest, at = mixed, place
         elif place - at >= WINDOW:
             at = place - WINDOW + 1
-            smallest = hashes[at % WINDOW]
+            smallest = hashes[at & _RING]
             for i in range(at + 1, place + 1):
-                if hashes[i % WINDOW] <= smallest:
-                    smallest, at = hashes[i % WINDOW], i
+                if hashes[i & _RING] <= smallest:
+                    smallest, at = hashes[i & _RING], i
         if place >= WINDOW - 1 and at != kept:
             kept = at
             marks[n_marks] = smallest
@@ -121,14 +122,24 @@ def _mixed(value: np.uint64) -> np.uint64:
     return value ^ value >> np.uint64(32)
 
 
-def shared_passages(texts: pl.Series, scratch: Path | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+def shared_passages(
+    texts: pl.Series, scratch: Path | None, within: pl.Series | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Passages that stand in 2 to FORMULA of these texts, of those that stand in the same texts one: `passage` (a
     number), `row`, where one that repeats it may be several times; and `passage`, `key`: its soft key.
+
+    Only passages of the texts `within` need be there, if they are given: of few, hardly any others are kept.
     """
     shares = int(texts.str.len_bytes().sum()) // AT_A_TIME + 1
+    few = within is not None and within.str.len_bytes().sum() < AT_A_TIME
+    wanted = np.full(int(_LAST_BITS) + 1, not few)  # by their last bits: few others have the same
+    if few:
+        wanted[_together(_fingerprints(within))[1] & _LAST_BITS] = True
     with ExitStack() as stack:
         files = [stack.enter_context(TemporaryFile(dir=scratch)) for _ in range(shares)]
-        for rows, marks in _fingerprints(texts):
+        for of_some in _fingerprints(texts):
+            there = wanted[of_some[1] & _LAST_BITS]
+            rows, marks = (column[there] for column in of_some)
             share_of = marks % np.uint64(shares)
             order = np.argsort(share_of, kind="stable")
             both = np.empty(len(rows), _FINGERPRINT)
@@ -142,6 +153,7 @@ def shared_passages(texts: pl.Series, scratch: Path | None) -> tuple[pl.DataFram
     return pl.concat(chosen), keys_of.with_columns(key="p:" + pl.col("key"))
 
 
+_LAST_BITS = np.uint64((1 << 24) - 1)
 _FINGERPRINT = np.dtype([("row", np.uint32), ("mark", np.uint64)])
 
 
@@ -247,6 +259,9 @@ def dialogue_keys(dialogues: pl.DataFrame, texts: pl.DataFrame | None = None) ->
 def soft_keys(texts: pl.DataFrame, split_of: pl.DataFrame, search: Search, scratch: Path | None = None) -> pl.DataFrame:
     """`row_id`, `key`: the soft keys of rows; a row without any is not there.
 
+    What is shared by rows alone that have their split already decides nothing, and is no key: so a day more costs what
+    its own rows share.
+
     Args:
         texts: `row_id`, `text`, `key` and `title` of posts and dialogues together; titles are too short to be nearly
             equal.
@@ -278,15 +293,18 @@ def _collected(keys: pl.DataFrame) -> pl.DataFrame:
 
 
 _SPLITS = pl.col("split").drop_nulls().n_unique()  # in how many splits rows are already
+_OPEN = pl.col("split").is_null().any()  # whether a row has none yet
 
 
 def _similar(texts: pl.DataFrame, search: Search) -> pl.DataFrame:
     """`row_id`, `key` of rows with nearly equal texts."""
-    named = texts.with_columns(cluster=pl.format("n:{}", search(texts["text"])))
-    alike = named.filter(pl.col("key").n_unique().over("cluster") > 1)
+    named = texts.with_columns(cluster=search(texts["text"]))
+    alike = named.filter(pl.col("cluster").is_duplicated())
+    alike = alike.filter(pl.col("key").n_unique().over("cluster") > 1)
     torn = _SPLITS.over("cluster") > 1
     pairs = [_pairs(chain) for chain in alike.filter(torn).partition_by("cluster")]
-    return pl.concat([pl.DataFrame(schema=_SOFT), alike.filter(~torn).select("row_id", key="cluster"), *pairs])
+    whole = alike.filter(~torn & _OPEN.over("cluster")).select("row_id", key=pl.format("n:{}", "cluster"))
+    return pl.concat([pl.DataFrame(schema=_SOFT), whole, *pairs])
 
 
 def _pairs(chain: pl.DataFrame) -> pl.DataFrame:
@@ -304,14 +322,14 @@ def _pairs(chain: pl.DataFrame) -> pl.DataFrame:
 def _sharing(texts: pl.DataFrame, scratch: Path | None) -> pl.DataFrame:
     """`row_id`, `key` of rows that share a passage."""
     long = texts.filter(pl.col("text").str.len_bytes() >= LENGTH)
-    distinct = long.select("key", "text").unique("key").with_row_index("row")
-    shared, keys_of = shared_passages(distinct["text"], scratch)
+    distinct = long.group_by("key").agg(pl.col("text").first(), open=_OPEN).with_row_index("row")
+    shared, keys_of = shared_passages(distinct["text"], scratch, distinct.filter("open")["text"])
     # Millions of pairs: by numbers, and only those that stay by their names.
     numbered = long.with_columns(owner=pl.col("row_id").rank("dense"), split=pl.col("split").rank("dense"))
     numbered = numbered.join(distinct.select("key", "row"), on="key").select("row", "owner", "split")
     pairs = numbered.join(shared, on="row")
-    telling = pairs.group_by("passage").agg(owners=pl.col("owner").n_unique(), splits=_SPLITS)
-    telling = telling.filter((pl.col("owners") > 1) & (pl.col("splits") < 2)).select("passage")
+    telling = pairs.group_by("passage").agg(owners=pl.col("owner").n_unique(), splits=_SPLITS, open=_OPEN)
+    telling = telling.filter((pl.col("owners") > 1) & (pl.col("splits") < 2) & pl.col("open")).select("passage")
     names = long.select("row_id", owner=pl.col("row_id").rank("dense")).unique()
     pairs = pairs.select("owner", "passage").join(telling, on="passage", how="semi").unique()
     return pairs.join(names, on="owner").join(keys_of, on="passage").select("row_id", "key")

@@ -1,11 +1,16 @@
 """Group keys: equal texts and one author are exact keys, nearly equal texts and shared passages are soft ones."""
 
 from collections.abc import Mapping
+from random import Random
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from near_texts import random_text
 from sample_rows import dialogue, dialogues, post, posts
 
+from pipelines.dedup import group_keys
 from pipelines.dedup.group_keys import (
     FORMULA,
     TELLING,
@@ -135,6 +140,23 @@ def test_a_passage_of_a_line_is_a_key_and_a_shorter_one_is_not():
     assert groups(soft({"a": whole, "b": f"我读到过这样一段话：{NIGHTS[:32]}"})) == {frozenset("ab")}
     assert soft({"a": whole, "b": f"我读到过这样一段话：{NIGHTS[:22]}"}) == {}
     assert soft({"a": [NIGHTS + OTHER, NIGHTS], "b": LONG}) == {}  # one row repeats itself
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 1000))
+def test_a_passage_is_a_key_where_a_row_without_a_split_has_it_however_few_these_are(seed: int):
+    random = Random(seed)
+    lines = [random_text(40, seed + number) for number in range(8)]
+    texts = {str(row): "".join(random.sample(lines, 3)) for row in range(12)}
+    split_of = {row: random.choice(("train", "test")) for row in texts if random.random() < 0.8}
+    few = soft(texts, split_of)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(group_keys, "AT_A_TIME", 1)  # bytes: they are not few any more
+        assert soft(texts, split_of) == few
+    passages = {row: {key for key in keys if key.startswith("p:")} for row, keys in few.items()}
+    assert all(len(rows) > 1 and not rows <= split_of.keys() for rows in groups(passages))
+    undecided = groups(soft(texts))
+    assert any(rows <= split_of.keys() for rows in undecided)
 
 
 def test_a_passage_of_very_many_texts_is_a_formula():
