@@ -141,13 +141,16 @@ class HashRing(Generic[Item]):
 
     def onwards(self, start: float) -> Iterator[tuple[float, Item]]:
         """Every item, once, with how far it is from `start` (0 … 1) onwards, the nearest first."""
-        first = bisect_left(self._places, start)
-        for number in range(first, first + len(self._items)):
-            yield (self._places[number % len(self._items)] - start) % 1.0, self._items[number % len(self._items)]
+        for number in self._around(start):
+            yield (self._places[number] - start) % 1.0, self._items[number]
 
     def draw(self, start: float, fits: Callable[[Item], bool]) -> Item | None:
         """The first item from `start` onwards that fits; None where none does."""
-        return next((item for _, item in self.onwards(start) if fits(item)), None)
+        return next((item for item in map(self._items.__getitem__, self._around(start)) if fits(item)), None)
+
+    def _around(self, start: float) -> range:
+        first = bisect_left(self._places, start)
+        return range(first - len(self._places), first)  # a list counts from its end where a number is negative
 
 
 Draw = Callable[[Question], Negative | Missing]
