@@ -1,7 +1,14 @@
 """Fixtures that several rooms share."""
 
-import contextlib
 import os
+
+# Several tests share a core: threads of torch and polars that wait for each other would take each other's time. Polars
+# reads it while it is imported: a command that is a process of its own has as many threads as the machine.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["POLARS_MAX_THREADS"] = "1"
+
+import contextlib
+import gc
 import shutil
 import subprocess
 import sys
@@ -25,13 +32,16 @@ from pipelines.operations.release import release
 from pipelines.settings import ROOT, Settings
 from pipelines.store import Store
 
+del os.environ["POLARS_MAX_THREADS"]
+
+# What is imported while tests are collected stays: the garbage collector, which would read it again and again, rests
+# until then, and passes it over afterwards.
+gc.disable()
+
 # Absl, which rouge_score imports, closes the `sys.stderr` of its import when logging is configured while another stands
 # in its place, as Dagster does under typer's runner. It must not be pytest's, which all later tests write to.
 with contextlib.redirect_stderr(sys.__stderr__):
     import absl.logging  # noqa: F401
-
-# Several tests share a core: threads of torch that wait for each other would take each other's time.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # How long one example takes says nothing on a busy machine. Under CI the examples are the same in every run of the same
 # test, so that a commit passes or does not; a developer searches at random.
@@ -136,6 +146,11 @@ def released_home(labelled_store: Store, tmp_path_factory: pytest.TempPathFactor
         release(home, "v1", allow=["not_from_a_model"], settings=LABELLED)
 
     return _made_once(tmp_path_factory, "released-home", make)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

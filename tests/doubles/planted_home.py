@@ -1,5 +1,6 @@
 """Homes to release from: the sample home's tables with whatever is planted in them."""
 
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,19 @@ Edit = Callable[[list[Row]], None]
 
 
 def planted_home(
-    source: Path, home: Path, edits: Mapping[str, Edit] | None = None, *, provider: str = "openai"
+    source: Path,
+    home: Path,
+    edits: Mapping[str, Edit] | None = None,
+    *,
+    provider: str = "openai",
+    read: Path | None = None,
 ) -> Path:
     """A home with the tables of `source`, nothing of it stale; `edits` change rows of a table in place before they are
-    written, and `provider` is who answered, in place of `openai`.
+    written, and `provider` is who answered, in place of `openai`. What the home `read` has read for personal data need
+    not be read again.
     """
+    if read is not None:
+        shutil.copytree(read / "readings", home / "readings", dirs_exist_ok=True)
     old, new = Store(source / "data"), Store(home / "data")
     for table in PARTITIONED:
         for one in old.current(table):

@@ -41,9 +41,10 @@ print(event.materialization.metadata["new"].value, event.materialization.metadat
 
 
 @pytest.fixture(scope="module")
-def home(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(sample_home: Path, released_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home of its own with the sample home's tables, as if people had answered everything."""
-    home = planted_home(sample_home, tmp_path_factory.mktemp("publishing") / "home", provider="written")
+    folder = tmp_path_factory.mktemp("publishing") / "home"
+    home = planted_home(sample_home, folder, provider="written", read=released_home)
     (home / "gongqing.toml").write_text(f'[publish]\nrepositories = ["{REPO}"]\n', encoding="utf-8")
     return home
 

@@ -9,12 +9,13 @@ import pytest
 from pipelines.core.home import Home
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
-from pipelines.settings import Settings
+from pipelines.settings import Cleaning, Settings
 from pipelines.store import Store
 from schemas.dialogues import CleanDialogues
 from schemas.posts import RawPosts
 
 CLEAN = next(stage for stage in STAGES if stage.name == "clean_posts")
+SETTINGS = Settings(cleaning=Cleaning(names="none"))  # each piece would take as long to look for them as the rest
 
 
 def day(number: int, n_posts: int, seed: int = 0) -> pl.DataFrame:
@@ -44,7 +45,7 @@ def day(number: int, n_posts: int, seed: int = 0) -> pl.DataFrame:
 
 
 def run(store: Store) -> str:
-    (version,) = Runner(store, Settings()).run(CLEAN)
+    (version,) = Runner(store, SETTINGS).run(CLEAN)
     store.verify(version)
     return version.version
 
@@ -96,7 +97,7 @@ def test_other_settings_make_every_piece_again(stores: tuple[Store, Store]) -> N
     store, _ = stores
     store.write("raw_posts", day(1, 100), partition="made@01")
     first = run(store)
-    settings = Settings().model_copy(update={"filters": Settings().filters.model_copy(update={"min_post_chars": 0})})
+    settings = SETTINGS.model_copy(update={"filters": SETTINGS.filters.model_copy(update={"min_post_chars": 0})})
     (second,) = Runner(store, settings).run(CLEAN)
     assert second.dropped < store.version("clean_posts", first).dropped
     assert run(store) == first
@@ -113,13 +114,13 @@ def test_a_row_that_is_looked_up_and_changes_makes_its_piece_again(
         store.write("raw_posts", day(number, 20), partition=f"made@{number:02d}")
     store.write("clean_dialogues", CleanDialogues.create_empty())
     for name in ("clean_posts", "unique", "grpo_ecot"):
-        before = Runner(store, Settings()).run(stages[name])[-1]
+        before = Runner(store, SETTINGS).run(stages[name])[-1]
     splits = store.read("splits").collect()
     row = store.read("grpo_ecot").filter(split="train").collect()["row_id"][0]
     group = store.read("unique_posts").filter(post_id=row).collect()["group_id"][0]
     moved = pl.when(pl.col("group_id") == group).then(pl.lit("test")).otherwise("split")
     store.write("splits", splits.with_columns(split=moved))
-    (after,) = Runner(store, Settings()).run(stages["grpo_ecot"])
+    (after,) = Runner(store, SETTINGS).run(stages["grpo_ecot"])
     changed = store.diff("grpo_ecot", before.version, after.version).changed
     assert changed["row_id"].to_list() == [row]
     stayed = {file.made_from for file in before.manifest.files} & {file.made_from for file in after.manifest.files}

@@ -26,6 +26,7 @@ from pipelines.llm.ledger.records import Answer, Call
 from pipelines.llm.money import Usage
 from pipelines.operations.report.page import sections, write_report
 from pipelines.operations.report.samples import marked
+from pipelines.operations.report.section import Section
 from pipelines.settings import ROOT
 from pipelines.store import Store
 from schemas.dropped import Lost, dropped
@@ -53,8 +54,14 @@ def page(released_home: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return write_report(released_home, file=tmp_path_factory.mktemp("page") / "page.html").read_text(encoding="utf-8")
 
 
-def test_every_section_has_its_title_its_command_and_something_to_show(page: str, released_home: Path):
-    assert [one.key for one in sections(released_home) if not one.empty] == [
+@pytest.fixture(scope="module")
+def whole(released_home: Path) -> list[Section]:
+    """All sections of it."""
+    return list(sections(released_home))
+
+
+def test_every_section_has_its_title_its_command_and_something_to_show(page: str, whole: list[Section]):
+    assert [one.key for one in whole if not one.empty] == [
         key for key in SECTIONS if key in re.findall(r'<h2 id="(\w+)">', page)
     ]
     assert re.findall(r'<h2 id="(\w+)">', page)[-1] == "limits"
@@ -62,10 +69,10 @@ def test_every_section_has_its_title_its_command_and_something_to_show(page: str
     assert len(page.encode()) < 2_000_000
 
 
-def test_in_chinese_every_title_and_head_is_chinese(released_home: Path):
+def test_in_chinese_every_title_and_head_is_chinese(whole: list[Section]):
     words = tomllib.loads((ROOT / "pipelines" / "operations" / "report" / "words.toml").read_text(encoding="utf-8"))
-    tables = [table for one in sections(released_home) for table in one.tables]
-    tables += [one.steps for section in sections(released_home) for one in section.samples if one.steps]
+    tables = [table for one in whole for table in one.tables]
+    tables += [one.steps for section in whole for one in section.samples if one.steps]
     assert tables
     heads = {head for table in tables for head in table.columns} - {"", "%", "C", "posts: %"}
     assert not heads - words["zh"]["heads"].keys()
@@ -107,8 +114,8 @@ def test_a_place_that_is_no_file_is_refused(released_home: Path, tmp_path: Path)
     assert not list(tmp_path.iterdir())
 
 
-def test_the_sets_are_counted_by_split(released_home: Path):
-    [sets] = [one for one in sections(released_home) if one.key == "sets"]
+def test_the_sets_are_counted_by_split(whole: list[Section], released_home: Path):
+    [sets] = [one for one in whole if one.key == "sets"]
     rows = Store(released_home / "data").read("grpo_cer").collect()
     counted = [row for row in sets.tables[0].rows if row[0] == "grpo_cer"]
     assert [sum(row[3 + place] for row in counted) for place in range(3)] == [
@@ -117,9 +124,9 @@ def test_the_sets_are_counted_by_split(released_home: Path):
     assert {row[1] for row in counted} == set(rows["variant"])
 
 
-def test_the_funnel_adds_up_for_each_source(released_home: Path):
+def test_the_funnel_adds_up_for_each_source(whole: list[Section], released_home: Path):
     store = Store(released_home / "data")
-    [funnel] = [one for one in sections(released_home) if one.key == "funnel"]
+    [funnel] = [one for one in whole if one.key == "funnel"]
     rows = {row[:3]: row[3:6] for row in funnel.tables[-1].rows}
     [source] = {name for table, name, _ in rows if table == "clean_posts"}
     posts, answers = (rows["clean_posts", source, unit] for unit in ("post", "answer"))
@@ -133,8 +140,8 @@ def test_the_funnel_adds_up_for_each_source(released_home: Path):
     assert rows["ecot_chains", source, "post"][2] >= not_train > 0
 
 
-def test_three_rows_are_walked_with_who_made_them_and_who_labelled_them(released_home: Path):
-    [walked] = [one for one in sections(released_home) if one.key == "walked"]
+def test_three_rows_are_walked_with_who_made_them_and_who_labelled_them(whole: list[Section]):
+    [walked] = [one for one in whole if one.key == "walked"]
     assert len(walked.samples) == 3
     by_table = [{row[1]: row[4] for row in sample.steps.rows} for sample in walked.samples if sample.steps]
     assert all("provider" in steps["coe_chains"] for steps in by_table[:2])
@@ -143,17 +150,17 @@ def test_three_rows_are_walked_with_who_made_them_and_who_labelled_them(released
     assert [one.texts[-1].label for one in walked.samples] == ["grpo_coe", "grpo_coe", "grpo_cer"]
 
 
-def test_the_cost_of_a_chain_stands_beside_it(released_home: Path, tmp_path: Path):
+def test_the_cost_of_a_chain_stands_beside_it(whole: list[Section], released_home: Path, tmp_path: Path):
     home = tmp_path / "home"
     shutil.copytree(released_home, home)
-    [walked] = [one for one in sections(home) if one.key == "walked"]
+    [walked] = [one for one in whole if one.key == "walked"]
     row_id = walked.samples[0].title
     [chain] = Store(home / "data").read("coe_chains").filter(post_id=row_id).collect().to_dicts()
     call = Call(chain["request_key"], "coe_chains", "r1", "deepseek-reasoner", b"{}", currency="CNY")
     with Ledger(Home(home).ledger) as ledger:
         attempt = asyncio.run(ledger.begin(call, reserve=12_000_000, budget=None))
         asyncio.run(ledger.answered(attempt, Answer(b"{}", "deepseek-reasoner", "stop", Usage(1, 0, 1), 12_000_000)))
-    [walked] = [one for one in sections(home) if one.key == "walked"]
+    [walked] = sections(home, key="walked")
     [costs] = [[row[5] for row in sample.steps.rows if row[1] == "coe_chains"] for sample in walked.samples[:1]]
     assert costs == ["0.012 CNY"]
 
@@ -270,7 +277,7 @@ def test_of_a_post_by_a_minor_not_even_a_dropped_answer_is_shown(tmp_path: Path)
     ]
     posts = [row_of(RawPosts, post_id=f"s:{n}", source_id=str(n), answers=[one]) for n, one in enumerate(answers, 1)]
     store.write("raw_posts", frame(RawPosts, *posts), partition="s@2026-01-01")
-    [section] = [one for one in sections(tmp_path) if one.key == "dropped"]
+    [section] = sections(tmp_path, key="dropped")
     assert [sample.title.rpartition(" ")[2] for sample in section.samples] == ["s:2/1"]
 
 

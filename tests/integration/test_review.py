@@ -90,7 +90,7 @@ def test_the_same_labels_again_change_nothing(home, store):
 
 
 def test_a_spreadsheet_goes_out_and_its_answers_come_back(home, store):
-    exported = send(home, sheet=True, page=True)
+    exported = send(home, sheet=True, page=True, size=2)
     [task, *_] = next(tasks_of(exported))
     book, page = (task_file(exported.folder, task.annotator, suffix) for suffix in (".xlsx", ".html"))
     assert "default-src 'none'" in page.read_text(encoding="utf-8")
@@ -477,7 +477,7 @@ def test_of_a_server_what_is_right_is_taken_and_the_rest_is_listed(home, store):
 
 
 def test_a_sheet_without_answers_and_a_bad_one_are_named_beside_the_others(home):
-    exported = send(home, sheet=True)
+    exported = send(home, sheet=True, size=2)
     blank, other = (task_file(exported.folder, one, ".xlsx") for one in exported.tasks)
     [task, *_] = read_tasks(other.with_suffix(".jsonl"))
     with opened(other) as sheet:

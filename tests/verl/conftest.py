@@ -19,7 +19,9 @@ __all__ = ["instance"]
 
 
 @pytest.fixture(scope="session")
-def training_home(sample_home: Path, labelled_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def training_home(
+    sample_home: Path, labelled_store: Store, released_home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The sample home with labels that people will give, and a release of it, `v1`, in which every set has rows. Runs
     may be added.
     """
@@ -27,6 +29,7 @@ def training_home(sample_home: Path, labelled_store: Store, tmp_path_factory: py
     home = tmp_path_factory.mktemp("training") / "home"
     shutil.copytree(sample_home, home, ignore=shutil.ignore_patterns("data"))
     shutil.copytree(labelled_store.storage.root, home / "data")
+    shutil.copytree(released_home / "readings", home / "readings")  # what was read once is not read again
     release(home, "v1", allow=["not_from_a_model"], settings=LABELLED)
     return home
 
@@ -35,7 +38,8 @@ def training_home(sample_home: Path, labelled_store: Store, tmp_path_factory: py
 def persona_home(training_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, rewritten as the settings have it by default: by personality alone (P)."""
     home = tmp_path_factory.mktemp("personas") / "home"
-    shutil.copytree(training_home / "data", home / "data")
+    for part in ("data", "readings"):
+        shutil.copytree(training_home / part, home / part)
     settings = LABELLED.model_copy(update={"rewrite": Rewrite()})
     clients = FakePool(None, settings.llm)
     for stage in STAGES:

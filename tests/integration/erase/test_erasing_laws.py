@@ -34,7 +34,7 @@ def rows_of(store: Store) -> dict[str, list[dict]]:
 
 
 @given(homes())
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_what_is_gone_is_gone_and_nothing_else(drawn):
     said, answers, chains, name, alone = drawn
     folder = Path(tempfile.mkdtemp())

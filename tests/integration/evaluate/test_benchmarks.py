@@ -40,6 +40,15 @@ def home(host: JudgeHost, tmp_path: Path) -> Path:
     return home
 
 
+@pytest.fixture
+def few(tmp_path: Path) -> Path:
+    """The profiles of two seekers: the first ends in success, the last in neither."""
+    first, *_, last = SEEKERS.read_text(encoding="utf-8").splitlines()
+    file = tmp_path / "few.jsonl"
+    file.write_text(f"{first}\n{last}\n", encoding="utf-8")
+    return file
+
+
 def run(home: Path, benchmark: Any, seekers: Path = SEEKERS, **more: Any) -> Any:
     settings = {"budget": Decimal(50), **more}
     return run_benchmark(
@@ -74,8 +83,8 @@ def test_sage_ends_in_success_in_failure_or_after_ten_turns_and_keeps_the_emotio
     assert figures(benchmark_rows(again, "sage", "tested", ROLES, "published")) == kept
 
 
-def test_as_c_has_it_sage_goes_on_to_twenty_turns(home: Path):
-    log = run(home, "sage", setting="compeer")
+def test_as_c_has_it_sage_goes_on_to_twenty_turns(home: Path, few: Path):
+    log = run(home, "sage", few, setting="compeer")
     assert log.eval.task.endswith("sage_compeer")
     longest = max(len(score_of(sample).metadata["emotions"]) for sample in log.samples)
     assert longest == 20
@@ -148,14 +157,21 @@ def test_what_is_lacking_is_said_before_anything_is_asked(home: Path, host: Judg
         (("sage",), {"seekers": SEEKERS, "seeker": "seeker", "setting": "fifty"}, "setting of SAGE"),
         (("sage",), {"seekers": SEEKERS, "seeker": "nobody"}, "model profile"),
         (("sage",), {"seekers": home / "none.jsonl", "seeker": "seeker"}, "no profiles"),
+        (("sage",), {"seekers": SEEKERS, "seeker": "seeker", "judges": ("judge",)}, "judge"),
+        (("esc_eval",), {"seekers": SEEKERS, "seeker": "seeker", "judges": ("judge", "second", "third")}, "judges"),
+        (
+            ("esc_eval",),
+            {"seekers": home / "a.json", "seeker": "seeker", "judges": ("judge", "second")},
+            "judged again",
+        ),
     ):
         with pytest.raises(GongqingError, match=says):
             evaluate(home, settings, "tested", EvaluationOptions(suites=suites, budget=Decimal(1), **more))  # type: ignore[arg-type]
     assert host.asked == []
 
 
-def test_settings_and_suites_are_kept_under_one_name_and_stand_in_tables_apart(home: Path, tmp_path: Path):
-    common: dict[str, Any] = {"seekers": SEEKERS, "seeker": "seeker", "budget": Decimal(50)}
+def test_settings_and_suites_are_kept_under_one_name_and_stand_in_tables_apart(home: Path, few: Path, tmp_path: Path):
+    common: dict[str, Any] = {"seekers": few, "seeker": "seeker", "budget": Decimal(50)}
     for more in ({"suites": ("sage",)}, {"suites": ("sage",), "setting": "compeer"}):
         evaluate(home, load(home), "tested", EvaluationOptions(**common, **more))  # type: ignore[arg-type]
     judges = {"suites": ("esc_eval",), "judges": ("judge", "second")}
@@ -181,15 +197,17 @@ def test_settings_and_suites_are_kept_under_one_name_and_stand_in_tables_apart(h
     assert "judge was not calibrated" in page
 
 
-def test_dialogues_of_a_log_are_judged_by_others_and_nobody_else_says_anything_again(home: Path, host: JudgeHost):
+def test_dialogues_of_a_log_are_judged_by_others_and_nobody_else_says_anything_again(
+    home: Path, host: JudgeHost, few: Path
+):
     common: dict[str, Any] = {"budget": Decimal(50), "suites": ("esc_eval",)}
-    judges = {"seekers": SEEKERS, "seeker": "seeker", "judges": ("judge", "second")}
+    judges = {"seekers": few, "seeker": "seeker", "judges": ("judge", "second")}
     evaluate(home, load(home), "tested", EvaluationOptions(**common, **judges))  # type: ignore[arg-type]
     host.asked.clear()
     more = {"profile": 'key_variable = ""\n', "temperature": "temperature = 0.7\n"}
     profiles(home, host.base_url, names=(*NAMES, "third"), **more)  # type: ignore[arg-type]
     rejudge(home, load(home), "tested", EvaluationOptions(**common, judges=("third", "second")))
-    assert [payload["model"] for payload in host.asked] == ["third-1"] * 6, "what the second has said is known"
+    assert [payload["model"] for payload in host.asked] == ["third-1"] * 2, "what the second has said is known"
     rows = Store(home / "data").read("evaluations", partition="tested").collect()
     kept, rows = len(rows), rows.filter(subset="all", metric="overall")
     assert dict(rows.select("judge", "value").iter_rows()) == {
@@ -208,12 +226,12 @@ def test_dialogues_of_a_log_are_judged_by_others_and_nobody_else_says_anything_a
         rejudge(home, load(home), "tested", EvaluationOptions(**common, judges=("second", "second")))
 
 
-def test_of_a_model_that_reasons_first_the_seeker_hears_the_answer_alone(home: Path, host: JudgeHost):
+def test_of_a_model_that_reasons_first_the_seeker_hears_the_answer_alone(home: Path, host: JudgeHost, few: Path):
     levels = "".join(f"<L{n}>他很累。</L{n}>" for n in (1, 2, 3, 4))
     chain = f"<empathy_think>{levels}</empathy_think><answer>先歇歇。</answer>"
     host.reply = lambda payload: chain if payload["model"] == "tested-1" else played(payload)
     for benchmark in ("sage", "esc_eval"):
-        for sample in run(home, benchmark).samples:
+        for sample in run(home, benchmark, few).samples:
             assert {turn["text"] for turn in sample.metadata["dialogue"] if turn["role"] == "supporter"} == {"先歇歇。"}
 
 
@@ -228,18 +246,6 @@ def test_a_type_of_seekers_may_be_called_as_anything(home: Path, tmp_path: Path)
     [worst] = [row for row in rows if row["subset"] == WORST]
     emotions = sorted(row["value"] for row in rows if row["metric"] == "emotion" and row["subset"].startswith("type "))
     assert (worst["value"], worst["low"]) == (emotions[0], None), "a tenth of six is a part of the lowest"
-
-
-def test_who_judges_is_no_more_and_no_fewer_than_a_benchmark_has(home: Path, host: JudgeHost):
-    common: dict[str, Any] = {"seekers": SEEKERS, "seeker": "seeker", "budget": Decimal(50)}
-    for suite, judges in (("sage", ("judge",)), ("esc_eval", ("judge",)), ("esc_eval", ("judge", "second", "third"))):
-        with pytest.raises(RequestError, match="judge"):
-            evaluate(home, load(home), "tested", EvaluationOptions(suites=(suite,), judges=judges, **common))
-    log = common | {"seekers": home / "a.json", "suites": ("esc_eval",), "judges": ("judge", "second")}
-    options = EvaluationOptions(**log)
-    with pytest.raises(RequestError, match="a log is judged again"):
-        evaluate(home, load(home), "tested", options)
-    assert host.asked == []
 
 
 def ran(command: list[str], logs: Path, **environment: str) -> dict[str, Any]:

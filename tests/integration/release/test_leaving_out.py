@@ -51,11 +51,11 @@ class Leaks:
 
 
 @pytest.fixture(scope="module")
-def leaking(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Leaks]:
+def leaking(sample_home: Path, released_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Leaks]:
     """Tests write releases into it, and no tables."""
     leaks = Leaks(Store(sample_home / "data"))
     edits = {"grpo_ecot": leaks.ecot, "grpo_cer": leaks.cer}
-    return planted_home(sample_home, tmp_path_factory.mktemp("leaking"), edits), leaks
+    return planted_home(sample_home, tmp_path_factory.mktemp("leaking"), edits, read=released_home), leaks
 
 
 @pytest.fixture(scope="module")
@@ -158,10 +158,10 @@ def test_more_than_a_few_and_than_the_share_that_the_settings_allow_is_refused(l
         assert (one.severity, f"{allowed + 1} of {total} posts" in one.hint) == ("refuse", True)
 
 
-def test_what_is_left_out_is_erased_like_anything_else(sample_home, leaking, tmp_path):
+def test_what_is_left_out_is_erased_like_anything_else(sample_home, released_home, leaking, tmp_path):
     _, leaks = leaking
     edits = {"grpo_ecot": Leaks(Store(sample_home / "data")).ecot}
-    home = planted_home(sample_home, tmp_path / "home", edits)
+    home = planted_home(sample_home, tmp_path / "home", edits, read=released_home)
     before = release(home, "v1", settings=Settings())
     copied = leaks.ids["near_duplicates"]
     assert copied in before.to_bytes().decode()
@@ -172,8 +172,8 @@ def test_what_is_left_out_is_erased_like_anything_else(sample_home, leaking, tmp
     assert after.configs == before.configs
 
 
-def test_two_releases_differ_by_what_one_leaves_out(sample_home, tmp_path):
-    home = planted_home(sample_home, tmp_path / "home")
+def test_two_releases_differ_by_what_one_leaves_out(sample_home, released_home, tmp_path):
+    home = planted_home(sample_home, tmp_path / "home", read=released_home)
     release(home, "v1", settings=Settings())
     leaks = Leaks(Store(sample_home / "data"))
     planted_home(sample_home, home, {"grpo_ecot": leaks.ecot})

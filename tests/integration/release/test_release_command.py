@@ -16,10 +16,10 @@ def _run(*arguments: str):
 
 
 @pytest.fixture
-def home(sample_home, tmp_path, monkeypatch):
+def home(sample_home, released_home, tmp_path, monkeypatch):
     """A home whose tables people made, and no model."""
     monkeypatch.setenv("GONGQING_HOME", str(tmp_path / "home"))
-    return planted_home(sample_home, tmp_path / "home", provider="written")
+    return planted_home(sample_home, tmp_path / "home", provider="written", read=released_home)
 
 
 def test_from_a_refusal_to_a_changelog(home):

@@ -30,9 +30,9 @@ PHONE = "13912345678"
 
 
 @pytest.fixture(scope="module")
-def clean_home(sample_home, tmp_path_factory) -> Path:
+def clean_home(sample_home, released_home, tmp_path_factory) -> Path:
     """Every table as if a model had answered, nothing planted. Tests write releases into it, and no tables."""
-    return planted_home(sample_home, tmp_path_factory.mktemp("clean"))
+    return planted_home(sample_home, tmp_path_factory.mktemp("clean"), read=released_home)
 
 
 @pytest.fixture(scope="module")
@@ -93,12 +93,12 @@ class Plants:
 
 
 @pytest.fixture(scope="module")
-def refused(sample_home, tmp_path_factory) -> tuple[Path, Plants, ReleaseRefused]:
+def refused(sample_home, released_home, tmp_path_factory) -> tuple[Path, Plants, ReleaseRefused]:
     """A home with every plant, and what came of releasing it."""
     plants = Plants(Store(sample_home / "data"))
     edits = {"grpo_ecot": plants.ecot, "grpo_coe": plants.coe, "grpo_cer": plants.cer, "ecot_chains": plants.chains}
     edits |= {"topics": plants.topics, "unique_posts": plants.unlicensed}
-    home = planted_home(sample_home, tmp_path_factory.mktemp("planted"), edits)
+    home = planted_home(sample_home, tmp_path_factory.mktemp("planted"), edits, read=released_home)
     gone = sorted(Store(home / "data").read("grpo_coe").collect()["row_id"])[-1]
     (home / "takedown.txt").write_text(f"{gone}  # asked for by its writer\n", encoding="utf-8")
     plants.ids["erased"] = gone
@@ -180,8 +180,10 @@ def test_nothing_is_released_while_a_table_is_stale_or_a_refresh_at_work(clean_h
         release(clean_home, "v2", settings=Settings())
 
 
-def test_what_a_budget_paid_for_is_released_with_a_warning_and_the_rest_is_counted(sample_home, tmp_path):
-    home = planted_home(sample_home, tmp_path / "home")
+def test_what_a_budget_paid_for_is_released_with_a_warning_and_the_rest_is_counted(
+    sample_home, released_home, tmp_path
+):
+    home = planted_home(sample_home, tmp_path / "home", read=released_home)
     store = Store(home / "data")
     version, rows = store.version("ecot_chains"), store.read("ecot_chains").collect()
     dropped = store.read_dropped("ecot_chains").collect()
@@ -199,8 +201,8 @@ def test_what_a_budget_paid_for_is_released_with_a_warning_and_the_rest_is_count
     ]
 
 
-def test_a_name_that_holds_something_else_and_a_damaged_table_are_refused(sample_home, tmp_path):
-    home = planted_home(sample_home, tmp_path / "home")
+def test_a_name_that_holds_something_else_and_a_damaged_table_are_refused(sample_home, released_home, tmp_path):
+    home = planted_home(sample_home, tmp_path / "home", read=released_home)
     release(home, "v1", settings=Settings())
 
     def fewer(rows):

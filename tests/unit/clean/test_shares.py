@@ -20,8 +20,9 @@ def shares_of(frame: pl.DataFrame, **sizes: int) -> list[int]:
     return sorted(seen)
 
 
-def test_every_thread_has_as_many_shares_and_small_frames_are_not_cut():
-    frame, threads = pl.DataFrame({"row": range(1200)}), pl.thread_pool_size()
+def test_every_thread_has_as_many_shares_and_small_frames_are_not_cut(monkeypatch):
+    frame, threads = pl.DataFrame({"row": range(1200)}), 4
+    monkeypatch.setattr(pl, "thread_pool_size", lambda: threads)
     assert shares_of(frame) == [1200]
     size = frame.estimated_size()
     for most, a_thread in ((size, 1), (size // threads, 1), (size // threads // 2, 2), (size // threads // 3, 3)):
@@ -39,6 +40,7 @@ def test_cleaning_in_shares_gives_what_it_gives_at_once(module, clean, table, sa
     frame = sample_store.read(table).collect()
     cleaning = Cleaning(names="none")  # that no row sees its neighbours' names, test_names shows
     whole = clean(frame, cleaning=cleaning)
+    monkeypatch.setattr(pl, "thread_pool_size", lambda: 3)
     monkeypatch.setattr(module, "in_shares", partial(in_shares, least=0, most=frame.estimated_size() // 7))
     for cut, of_whole in zip(clean(frame, cleaning=cleaning), whole, strict=True):
         assert_frame_equal(cut, of_whole)
