@@ -199,9 +199,11 @@ def real_home(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def mixed(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
+def mixed(sample_home: Path, released_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
     """A home with an invented and a crawled source, and a release of it. Read only."""
-    return mixed_home(Store(sample_home / "data"), tmp_path_factory.mktemp("mixed-home"))
+    home = tmp_path_factory.mktemp("mixed-home")
+    shutil.copytree(released_home / "readings", home / "readings")  # the same texts, for the greater part
+    return mixed_home(Store(sample_home / "data"), home)
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Store, Stor
 
 def test_days_that_come_one_after_the_other_give_what_a_full_run_gives(stores: tuple[Store, Store]) -> None:
     daily, whole = stores
-    days = list(range(6))
+    days = list(range(5))
     Random(1).shuffle(days)
     shared = []
     for number in days:
@@ -72,22 +72,22 @@ def test_days_that_come_one_after_the_other_give_what_a_full_run_gives(stores: t
         after = run(daily)
         if before:
             shared.append(bool(inodes(daily, before[0].version) & inodes(daily, after)))
-    assert sum(shared) >= 4, "what is not new keeps its files"
-    for number in range(6):
+    assert sum(shared) >= 2, "what is not new keeps its files"
+    for number in range(5):
         whole.write("raw_posts", day(number, 10 + number), partition=f"made@{number:02d}")
     assert run(whole) == daily.version("clean_posts").version
-    assert whole.version("clean_posts").dropped > 20
+    assert whole.version("clean_posts").dropped > 15
 
 
 def test_a_day_that_changes_is_made_again_and_a_day_that_goes_is_gone(stores: tuple[Store, Store]) -> None:
     daily, whole = stores
-    for number in range(8):
+    for number in range(6):
         daily.write("raw_posts", day(number, 12), partition=f"made@{number:02d}")
     run(daily)
     daily.write("raw_posts", day(3, 15, seed=1), partition="made@03")
     daily.write("raw_posts", day(5, 0), partition="made@05")
     run(daily)
-    for number in range(8):
+    for number in range(6):
         rows = {3: day(3, 15, seed=1), 5: day(5, 0)}.get(number, day(number, 12))
         whole.write("raw_posts", rows, partition=f"made@{number:02d}")
     assert run(whole) == daily.version("clean_posts").version
@@ -110,7 +110,7 @@ def test_a_row_that_is_looked_up_and_changes_makes_its_piece_again(
     monkeypatch.setattr("pipelines.store.parquet._CHUNK_ROWS", 10)
     monkeypatch.setattr("pipelines.flow.chunks._ROWS", 10)
     store, stages = Store(Home(tmp_path).data), {stage.name: stage for stage in STAGES}
-    for number in range(6):
+    for number in range(4):
         store.write("raw_posts", day(number, 20), partition=f"made@{number:02d}")
     store.write("clean_dialogues", CleanDialogues.create_empty())
     for name in ("clean_posts", "unique", "grpo_ecot"):

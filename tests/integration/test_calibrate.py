@@ -1,6 +1,7 @@
 """`gongqing calibrate`: what it prints and keeps, and what a release makes of it."""
 
 import json
+import shutil
 
 import polars as pl
 import pytest
@@ -28,11 +29,17 @@ def _run(*arguments: str):
     return CliRunner().invoke(app, list(arguments))
 
 
+@pytest.fixture(scope="module")
+def made(sample_home, released_home, tmp_path_factory):
+    """A home whose tables people made, and no model. Read only."""
+    return planted_home(sample_home, tmp_path_factory.mktemp("written"), provider="written", read=released_home)
+
+
 @pytest.fixture
-def home(sample_home, released_home, tmp_path, monkeypatch):
-    """A home whose tables people made, and no model."""
+def home(made, tmp_path, monkeypatch):
+    """A copy of it."""
     monkeypatch.setenv("GONGQING_HOME", str(tmp_path / "home"))
-    return planted_home(sample_home, tmp_path / "home", provider="written", read=released_home)
+    return shutil.copytree(made, tmp_path / "home")
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def test_a_refresh_equals_a_full_run(sample_store, tmp_path):
     splits = []
     for part in (posts.head(60), posts):
         store.write("imported_posts", part, partition="sample")
-        run_all(store)
+        run(store, "clean_posts", "clean_dialogues", "unique")
         splits.append(dict(store.read("splits").select("group_id", "split").collect().iter_rows()))
     assert splits[0].items() <= splits[1].items()
     kept = set(store.read("unique_posts").collect()["post_id"])

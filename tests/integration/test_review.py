@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,13 +35,19 @@ SETTINGS = LABELLED.model_copy(update={"review": Review(only_reviewed=True)})
 NAMES = ["王老师", "李老师"]
 
 
-@pytest.fixture
-def store(labelled_store: Store, tmp_path: Path) -> Store:
-    """A home with chains, candidates and their sources, labelled by nobody."""
-    store = Store(tmp_path / "home" / "data")
+@pytest.fixture(scope="module")
+def made(labelled_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Chains, candidates and their sources, labelled by nobody. Read only."""
+    store = Store(tmp_path_factory.mktemp("unlabelled"))
     for table in ("unique_posts", "coherent_dialogues", "sampled_turns", "splits", "coe_chains", "cer_candidates"):
         store.write(table, labelled_store.read(table))
     return store
+
+
+@pytest.fixture
+def store(made: Store, tmp_path: Path) -> Store:
+    """The store of a home with a copy of them."""
+    return Store(shutil.copytree(made.storage.root, tmp_path / "home" / "data"))
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ def test_the_manifest_counts_what_is_withheld_and_names_nobody(mixed, tmp_path):
     found = Finding(check="risk", severity="warn", count=1, what="told", hint="mend it", examples=[f"{CRAWLED}:1"])
     told = mixed.release.model_copy(update={"findings": [found]})
     private = read_private(mixed.store, told.pins)
-    published = publish_rows(told, mixed.releases.folder(NAME), tmp_path, private, Readings(tmp_path))
+    published = publish_rows(told, mixed.releases.folder(NAME), tmp_path, private, Readings(mixed.releases.home))
     assert [one.examples for one in published.findings if one.what == "told"] == [[]]
     counts = {one.what.split()[2]: one.count for one in published.findings if one.check == "withheld"}
     assert counts == {
