@@ -24,7 +24,7 @@ from pipelines.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.drill("kill"), pytest.mark.timeout(600)]
 
-KILLS, SEEKERS = 6, 6
+KILLS, SEEKERS = 4, 6
 
 
 def start(home: Path) -> "subprocess.Popen[bytes]":
