@@ -35,10 +35,7 @@ EXPECTED = {
 
 def _gongqing(home: Path, *arguments: str) -> str:
     ran = subprocess.run(
-        [*GONGQING, *arguments],
-        env={**os.environ, "GONGQING_HOME": str(home)},
-        capture_output=True,
-        text=True,
+        [*GONGQING, *arguments], env={**os.environ, "GONGQING_HOME": str(home)}, capture_output=True, text=True
     )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout

@@ -299,16 +299,6 @@ def test_what_two_differ_on_goes_to_a_third_person_whose_vote_decides(home, stor
     assert sum(send(home, names=[*NAMES, "张老师"], third=True).tasks.values()) == 0
 
 
-def test_where_no_two_agree_the_candidate_is_dropped_with_its_reason(home, store):
-    one, two = tasks_of(send(home, size=1))
-    take(home, "cer", lines(label(one[0], preference="both"), label(two[0], preference="neither")))
-    [third] = [task for tasks in tasks_of(send(home, names=["张老师"], size=1, third=True)) for task in tasks]
-    take(home, "cer", lines(label(third, preference="first")))
-    assert store.read("cer_labels").collect().is_empty()
-    [drop] = store.read_dropped("cer_labels").collect().to_dicts()
-    assert (drop["row_id"], drop["reason"]) == (third.item_id, "no_two_agree")
-
-
 def test_what_cannot_be_is_said(home, store, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()

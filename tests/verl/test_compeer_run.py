@@ -17,15 +17,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from judge_process import profiles
-from train_env import (
-    QUIET,
-    Trained,
-    commands,
-    read_lines,
-    settings_options,
-    start_command,
-    trained,
-)
+from train_env import QUIET, Trained, commands, read_lines, settings_options, start_command, trained
 from web_ui import tree
 
 from pipelines.rewards.compeer import parts

@@ -25,13 +25,7 @@ from pipelines.errors import RequestError
 from pipelines.evaluate.benchmarks import ROLES
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.providers.replay import record
-from pipelines.operations.evaluate.evaluating import (
-    SUITES,
-    EvaluationOptions,
-    evaluate,
-    evaluate_data,
-    evaluate_people,
-)
+from pipelines.operations.evaluate.evaluating import SUITES, EvaluationOptions, evaluate, evaluate_data, evaluate_people
 from pipelines.operations.evaluate.report import write_report
 from pipelines.settings import ROOT, load
 from pipelines.store import Store

@@ -130,16 +130,16 @@ def test_a_budget_that_is_used_up_ends_it_and_the_next_one_goes_on(home: Path, h
     assert figures(benchmark_rows(log, "sage", "tested", ROLES, "published"))["unscored", "all"] == 0
 
 
-@pytest.mark.parametrize(("line", "says"), [
-    ('{"id": "a"}', "no profile of a seeker"),
-    ("[]", "no profile of a seeker"),
-    ('{"id": "a", "player": "p", "scene": "s", "task": "t", "character": "c"}\n' * 2, "an id stands there twice"),
-])  # fmt: skip
-def test_profiles_that_are_none_are_refused_with_their_line(home: Path, tmp_path: Path, line: str, says: str):
+def test_profiles_that_are_none_are_refused_with_their_line(home: Path, tmp_path: Path):
     file = tmp_path / "seekers.jsonl"
-    file.write_text(line, encoding="utf-8")
-    with pytest.raises(UnreadableFile, match=says):
-        run(home, "sage", seekers=file)
+    for line, says in (
+        ('{"id": "a"}', "no profile of a seeker"),
+        ("[]", "no profile of a seeker"),
+        ('{"id": "a", "player": "p", "scene": "s", "task": "t", "character": "c"}\n' * 2, "an id stands there twice"),
+    ):
+        file.write_text(line, encoding="utf-8")
+        with pytest.raises(UnreadableFile, match=says):
+            run(home, "sage", seekers=file)
 
 
 def test_what_is_lacking_is_said_before_anything_is_asked(home: Path, host: JudgeHost):
@@ -210,10 +210,7 @@ def test_dialogues_of_a_log_are_judged_by_others_and_nobody_else_says_anything_a
     assert [payload["model"] for payload in host.asked] == ["third-1"] * 2, "what the second has said is known"
     rows = Store(home / "data").read("evaluations", partition="tested").collect()
     kept, rows = len(rows), rows.filter(subset="all", metric="overall")
-    assert dict(rows.select("judge", "value").iter_rows()) == {
-        "seeker, judge, second": 2.5,
-        "seeker, second, third": 1,
-    }
+    assert dict(rows.select("judge", "value").iter_rows()) == {"seeker, judge, second": 2.5, "seeker, second, third": 1}
     rejudge(home, load(home), "tested", EvaluationOptions(**common, judges=("second", "third")))
     assert len(Store(home / "data").read("evaluations", partition="tested").collect()) == kept, "the same two"
     with pytest.raises(NoVersion, match="no dialogues"):

@@ -136,35 +136,39 @@ def test_a_file_of_answers_is_judged_again_by_another_and_no_answer_is_paid_for(
     assert judges == {"judge", "second", "all judges"}
 
 
-@pytest.mark.parametrize(("line", "says"), [
-    ('{"row_id": "nobody", "output": "嗯"}', "it answers no held-out row"),
-    ('{"row_id": 1, "output": "嗯"}', "no answer: ValidationError"),
-    ("[" * 5000, "no answer: "),
-    ('{"output": "嗯"}', "no answer: "),
-    ('{"row_id": "nobody", "output": "a\\ud800"}', "no answer: UnicodeEncodeError"),
-    ("", "there is no answer in it"),
-])  # fmt: skip
-def test_a_file_that_is_no_answers_is_refused_with_its_line(home: Path, tmp_path: Path, line: str, says: str):
+def test_a_file_that_is_no_answers_is_refused_with_its_line(home: Path, tmp_path: Path):
     file = tmp_path / "answers.jsonl"
-    file.write_text(line, encoding="utf-8")
-    with pytest.raises(UnreadableFile, match=says):
-        evaluate(home, load(home), str(file), options(size=None))
+    for line, says in (
+        ('{"row_id": "nobody", "output": "嗯"}', "it answers no held-out row"),
+        ('{"row_id": 1, "output": "嗯"}', "no answer: ValidationError"),
+        ("[" * 5000, "no answer: "),
+        ('{"output": "嗯"}', "no answer: "),
+        ('{"row_id": "nobody", "output": "a\\ud800"}', "no answer: UnicodeEncodeError"),
+        ("", "there is no answer in it"),
+    ):
+        file.write_text(line, encoding="utf-8")
+        with pytest.raises(UnreadableFile, match=says):
+            evaluate(home, load(home), str(file), options(size=None))
     assert Store(home / "data").partitions("evaluations") == []
 
 
-@pytest.mark.parametrize(("target", "more", "error", "says"), [
-    ("nobody", {}, UnknownName, "file, run or profile"),
-    ("tested", {"suites": ("sages",)}, UnknownName, "suite"),
-    ("tested", {"prompts": "grpo_cor"}, UnknownName, "set of prompts"),
-    ("tested", {"suites": ("judge",)}, RequestError, "the suite judge and its judges belong together"),
-    ("tested", {"budget": None}, GongqingError, "budget"),
-    ("tested", {"release": "v9"}, UnknownName, "release"),
-])  # fmt: skip
-def test_what_cannot_be_evaluated_is_refused_before_anything_is_asked(
-    home: Path, host: JudgeHost, target: str, more: dict[str, Any], error: type[Exception], says: str
-):
-    with pytest.raises(error, match=says):
-        evaluate(home, load(home), target, options(**more))
+def test_what_cannot_be_evaluated_is_refused_before_anything_is_asked(home: Path, host: JudgeHost):
+    profiles(home, host.base_url, names=("tested", "cold"), profile='key_variable = ""\n')
+    cold = {"suites": ("judge",), "judges": ("cold",)}
+    refused: tuple[tuple[str, dict[str, Any], type[Exception], str], ...] = (
+        ("nobody", {}, UnknownName, "file, run or profile"),
+        ("tested", {"suites": ("sages",)}, UnknownName, "suite"),
+        ("tested", {"prompts": "grpo_cor"}, UnknownName, "set of prompts"),
+        ("tested", {"suites": ("judge",)}, RequestError, "the suite judge and its judges belong together"),
+        ("tested", {"budget": None}, GongqingError, "budget"),
+        ("tested", {"release": "v9"}, UnknownName, "release"),
+        ("cold", cold, RequestError, "no temperature above 0"),  # it would draw the same each time
+    )
+    for target, more, error, says in refused:
+        with pytest.raises(error, match=says):
+            evaluate(home, load(home), target, options(**more))
+    with pytest.raises(NoVersion, match="nobody has ranked"):
+        evaluate_people(home)
     assert host.asked == []
 
 
@@ -300,12 +304,6 @@ def test_no_model_is_called_as_a_baseline_and_nobody_judges_what_has_no_judge(ho
         rejudge(home, load(home), "tested", options(suites=("automatic",)))
 
 
-def test_a_judge_that_draws_the_same_each_time_is_refused(home: Path):
-    profiles(home, "http://127.0.0.1:9/v1", names=("cold",), profile='key_variable = ""\n')
-    with pytest.raises(RequestError, match="no temperature above 0"):
-        evaluate(home, load(home), "cold", options(suites=("judge",), judges=("cold",)))
-
-
 def test_a_judge_is_held_against_labels_of_held_out_candidates_in_both_modes(home: Path, host: JudgeHost):
     evaluate(home, load(home), "judge", options(suites=("reward_model",)), name="rm")
     kept = figures(home, "rm")
@@ -325,11 +323,6 @@ def test_of_a_releases_data_the_report_has_a_table(home: Path, tmp_path: Path):
     sets = ["figure", *sorted(set(figures["model"]))]
     head = page.replace("\\", "").partition("## Data of a release\n\n")[2].partition("\n")[0]
     assert [one.strip() for one in head.strip("|").split("|")] == sets
-
-
-def test_without_rankings_there_is_nothing_of_people(home: Path):
-    with pytest.raises(NoVersion, match="nobody has ranked"):
-        evaluate_people(home)
 
 
 def test_the_command_line_takes_a_target_as_it_stands(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -115,8 +115,6 @@ def test_the_side_that_trains_goes_with_what_was_made_from_it_and_the_manifest_l
 def test_the_same_home_gives_the_same_release_and_strict_none(leaking, made):
     home, _ = leaking
     assert release(home, "v1", settings=Settings()) == made
-    again = release(home, "v1.again", settings=Settings())
-    assert (again.content, again.configs, again.left_out) == (made.content, made.configs, made.left_out)
     names = Releases(home).names()
     with pytest.raises(ReleaseRefused, match="tell the same story") as strict:
         release(home, "v2", strict=True, settings=Settings())

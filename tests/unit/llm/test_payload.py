@@ -17,16 +17,7 @@ from pydantic import BaseModel, Field
 
 from pipelines.errors import UnreadableFile
 from pipelines.llm.images import Image
-from pipelines.llm.payload import (
-    Request,
-    canonical,
-    lengthened,
-    payload,
-    repaired,
-    sendable,
-    strict_schema,
-    texts_of,
-)
+from pipelines.llm.payload import Request, canonical, lengthened, payload, repaired, sendable, strict_schema, texts_of
 from pipelines.llm.profiles import Price, Profile, profiles
 from pipelines.llm.prompts import load
 from pipelines.llm.questions import Exchange, Message

@@ -7,15 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.errors import RequestError
-from pipelines.review.assigning import (
-    Assigned,
-    assign,
-    assign_known,
-    assign_third,
-    in_one_round,
-    in_order,
-    scene_of,
-)
+from pipelines.review.assigning import Assigned, assign, assign_known, assign_third, in_one_round, in_order, scene_of
 
 PEOPLE = [f"p{number:02}" for number in range(20)]
 ITEMS = [f"s:{number}#1/1" for number in range(2000)]

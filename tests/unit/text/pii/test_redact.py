@@ -170,10 +170,7 @@ def test_a_name_is_found_again_only_where_it_stands_for_itself(names, text, want
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
-    [
-        ("我叫高中华，读高中华侨班", "我叫[姓名]，读高中华侨班"),
-        ("我叫陈雨，陈雨桐是我姐", "我叫[姓名]，陈雨桐是我姐"),
-    ],
+    [("我叫高中华，读高中华侨班", "我叫[姓名]，读高中华侨班"), ("我叫陈雨，陈雨桐是我姐", "我叫[姓名]，陈雨桐是我姐")],
 )
 def test_a_name_within_another_that_nothing_announces_stays(text, wanted):
     assert redact([text]).texts[0] == wanted
