@@ -112,6 +112,12 @@ class StorageBroken(StoreError):
     """Raised by `pipelines.core.files.storage_error` for a device that fails at reading or writing."""
 
 
+class StorageUnreachable(StoreError):
+    """Raised by `pipelines.store.object_storage`, and where polars reads from it, for a bucket that is not there,
+    refuses its user, or does not answer.
+    """
+
+
 class ReleaseRefused(GongqingError):
     """Raised by `pipelines.operations.release`; `findings` (`pipelines.store.release_manifest`) are what to mend.
 

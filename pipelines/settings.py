@@ -304,6 +304,12 @@ class Rewards(_Section):
     judge_attempts: int = Field(3, ge=1)  # how often a call of its that failed is made: ours
 
 
+class Storage(_Section):
+    """Where tables and releases lie, if not in the home. Keys and endpoint are AWS_* of the environment."""
+
+    url: str | None = Field(None, pattern=r"^s3://[a-z0-9][a-z0-9.-]+(/[A-Za-z0-9._=-]+)*/?$")
+
+
 # As Dagster has it.
 Owner = Annotated[str, Field(pattern=r"^(team:\w+|[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7})$")]
 
@@ -330,6 +336,7 @@ class Settings(BaseSettings):
     review: Review = Review()
     rewards: Rewards = Rewards()
     alerts: Alerts = Alerts()
+    storage: Storage = Storage()
 
 
 # Of the environment alone: where things are, and secrets. They decide no content, so no version depends on them.
@@ -373,14 +380,7 @@ def load(home: Path) -> Settings:
 
     Raises SettingsError for an unknown key or an impossible value, naming the file or variable and the nearest key.
     """
-    path = settings_file(home)
-    try:
-        written = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"not valid TOML: {error}", where=path, hint="mend the line that is named") from error
-    except OSError as error:
-        hint = "give it to the user who runs this, as a file that it may read"
-        raise SettingsError(f"cannot be read: {error.strerror}", where=path, hint=hint) from error
+    path, written = settings_file(home), _written(home)
     _refuse_unknown(written, Settings, str(path), ())
     for variable in os.environ:
         name = variable.upper().removeprefix(PREFIX)  # pydantic-settings knows no case either
@@ -410,6 +410,26 @@ def load(home: Path) -> Settings:
             where=f"{path} or the environment ({PREFIX}{key.upper().replace('.', '__')})",
             hint="correct the value",
         ) from error
+
+
+def storage_url(home: Path) -> str | None:
+    """Where the tables and releases of a home lie, if not in it. Raises SettingsError as `load` does."""
+    variable = f"{PREFIX}STORAGE"
+    if "storage" in _written(home) or any(name.upper().startswith(variable) for name in os.environ):
+        return load(home).storage.url
+    return None
+
+
+def _written(home: Path) -> dict[str, Any]:
+    """What stands in the file."""
+    path = settings_file(home)
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"not valid TOML: {error}", where=path, hint="mend the line that is named") from error
+    except OSError as error:
+        hint = "give it to the user who runs this, as a file that it may read"
+        raise SettingsError(f"cannot be read: {error.strerror}", where=path, hint=hint) from error
 
 
 def _in(home: Path, settings: Settings) -> Settings:

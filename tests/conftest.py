@@ -12,6 +12,7 @@ import gc
 import shutil
 import subprocess
 import sys
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 from fake_model import FakePool
 from hypothesis import HealthCheck, settings
 from labels_made import LABELLED, made_labels
+from object_server import BUCKET, ObjectServer
 from published_rows import Made, mixed_home
 from real_sets import REAL_SETS
 
@@ -204,6 +206,23 @@ def mixed(sample_home: Path, released_home: Path, tmp_path_factory: pytest.TempP
     home = tmp_path_factory.mktemp("mixed-home")
     shutil.copytree(released_home / "readings", home / "readings")  # the same texts, for the greater part
     return mixed_home(Store(sample_home / "data"), home)
+
+
+@pytest.fixture(scope="session")
+def object_server() -> Iterator[ObjectServer]:
+    """A storage that speaks S3."""
+    with ObjectServer() as server:
+        yield server
+
+
+@pytest.fixture
+def bucket(object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Tables and releases of every home lie in a bucket, below this URL; nothing is there yet."""
+    for name, value in object_server.environment.items():
+        monkeypatch.setenv(name, value)
+    url = f"s3://{BUCKET}/{uuid.uuid4().hex}"
+    monkeypatch.setenv("GONGQING_STORAGE__URL", url)
+    return url
 
 
 @pytest.fixture

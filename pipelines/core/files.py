@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from pipelines.errors import GongqingError, LedgerFull, StorageBroken, StorageDenied, StorageFull
+from pipelines.errors import GongqingError, LedgerFull, StorageBroken, StorageDenied, StorageFull, StorageUnreachable
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _DENIED = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
@@ -110,7 +110,7 @@ def storage_error(error: BaseException, home: Path) -> GongqingError | None:
     """
     chain = list(_chain(error))
     for one in chain:
-        if isinstance(one, StorageFull | StorageDenied | StorageBroken | LedgerFull):
+        if isinstance(one, StorageFull | StorageDenied | StorageBroken | StorageUnreachable | LedgerFull):
             return one
     for one in chain:
         ours = _of_sqlite(one, home) if isinstance(one, sqlite3.Error) else _of_system(one, home)
@@ -146,6 +146,12 @@ def _of_system(error: BaseException, home: Path) -> GongqingError | None:
         return _denied(os.strerror(code), path or home, home)
     if code == errno.EIO and path is not None:  # without a file it is a terminal that hung up
         return _broken(os.strerror(code), path)
+    if "object-store error" in str(error):  # polars', in the middle of reading
+        return StorageUnreachable(
+            f"the storage does not answer as it should: {str(error).splitlines()[0]}",
+            where="[storage] url of the settings",
+            hint="look at AWS_ENDPOINT_URL, AWS_REGION, the keys and the network; then run the same command again",
+        )
     return None
 
 

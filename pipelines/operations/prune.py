@@ -35,12 +35,14 @@ def unneeded(home: Path, keep: int = KEEP) -> list[Version]:
 
 
 def prune(home: Path, keep: int = KEEP) -> Iterator[tuple[Version, int]]:
-    """Removes what `unneeded` gives, one after the other: each with the bytes that are free now.
+    """Removes what `unneeded` gives, one after the other: each with the bytes that are free now; and what killed
+    processes left half written.
 
     Raises Busy where a refresh, a release or an erasure is at work.
     """
     store = Store(Home(home).data)
     with alone(home):
+        store.storage.sweep()
         for version in unneeded(home, keep):
             yield version, store.discard(version)
 

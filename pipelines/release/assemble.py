@@ -73,7 +73,7 @@ def findings(released: Released, *, strict: bool = False) -> list[Finding]:
 
 
 # Of the settings these say where something lies on this machine, or who runs it.
-_PRIVATE = {"crawl": {"contact"}, "llm": {"profiles", "recordings"}}
+_PRIVATE: dict[str, Any] = {"crawl": {"contact"}, "llm": {"profiles", "recordings"}, "storage": True}
 _PATHS = (("prompts", "tokenizer"), ("rewrite", "encoder"), ("cleaning", "ner"))
 
 

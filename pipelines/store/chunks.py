@@ -8,7 +8,7 @@ import polars as pl
 from pipelines.errors import InvalidRows
 from pipelines.store.manifest import Chunk
 from pipelines.store.parquet import Cut, content_of, gathered, version_of, write_parquet
-from pipelines.store.storage import LocalFolder
+from pipelines.store.storage import Storage
 from schemas.table import Dropped, Table
 from schemas.tables import TABLES
 
@@ -42,7 +42,7 @@ def version_of_files(table: str, files: Iterable[Chunk]) -> str:
 class Staged:
     """The files of a version that is being built in a staging folder, new ones and links to some that are at hand."""
 
-    def __init__(self, storage: LocalFolder, folder: Path, table: str, at_hand: AtHand) -> None:
+    def __init__(self, storage: Storage, folder: Path, table: str, at_hand: AtHand) -> None:
         self.folder, self.files = folder, list[Chunk]()
         self._storage, self._table, self._at_hand = storage, table, at_hand
 

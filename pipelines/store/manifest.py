@@ -9,6 +9,8 @@ from pydantic_core import to_jsonable_python
 
 from schemas.ids import digest
 
+MANIFEST = "manifest.json"  # below the folder of a version or a release
+
 # What is in memory is what a manifest gives back: a tuple is a list, a path is a string.
 Json = Annotated[dict[str, Any], BeforeValidator(to_jsonable_python)]
 

@@ -6,6 +6,9 @@
     <home>/releases/<name>/manifest.json
     <home>/releases/<name>/<config>/<split>-00000-of-0000N.parquet
 
+or the same below `releases/` of a bucket (`pipelines.store.object_storage`), with copies in the home for who reads
+files: `<home>/releases/.copies/<name>`. Where releases were published is noted in the home in any case.
+
 A release is built in a scratch folder, made durable, and published at once, so a folder that is there is whole. It is
 never changed afterwards; the pointer may be moved back. These files are for the owner of the home alone: they may hold
 what people wrote and allowed nobody to publish.
@@ -22,13 +25,16 @@ import polars as pl
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from pipelines.core.files import sha256_of, write_whole
 from pipelines.core.home import Home
 from pipelines.errors import DamagedRelease, RequestError, UnknownName
-from pipelines.store.release_manifest import Release
-from pipelines.store.storage import LocalFolder, Verified
+from pipelines.store.manifest import MANIFEST
+from pipelines.store.object_storage import ObjectStorage, storage_of
+from pipelines.store.release_manifest import Release, Shard
+from pipelines.store.storage import Verified
 from schemas.dropped import Row
 
-MANIFEST = "manifest.json"
+COPIES = ".copies"  # in the folder of releases: the files of those that lie in a bucket
 ROWS_AT_ONCE = 2_000
 _POINTER = "current.json"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -43,11 +49,11 @@ class _Pointer(BaseModel):
 
 
 class Releases:
-    """The releases below `home`. Several processes may use it at once."""
+    """The releases of a home, in it or in the bucket that its settings name. Several processes may use it at once."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.storage = LocalFolder(Home(home).releases)
+        self.storage = storage_of(Home(home).releases)
         self._verified = Verified(self.storage)
 
     # Reading
@@ -65,9 +71,10 @@ class Releases:
         Raises UnknownName; DamagedRelease where a file is missing or another.
         """
         release = self._manifest(name)
-        for shard in (shard for shards in release.configs.values() for shard in shards):
-            if problem := self._verified.fault(f"{name}/{shard.path}", shard):
-                raise self._damaged(problem, name, shard.path)
+        for shard in _shards(release):
+            key = self.storage.key(name, shard)
+            if problem := self._verified.fault(key, shard):
+                raise self._damaged(problem, key)
         return release
 
     def current(self) -> Release | None:
@@ -84,10 +91,24 @@ class Releases:
         return self.read(pointer.name)
 
     def folder(self, name: str) -> Path:
-        """Where a release lies; raises UnknownName."""
+        """Where the files of a release lie: of one in a bucket, of its copy in the home, which is made whole first.
+
+        Raises UnknownName; for a copy DamagedRelease.
+        """
         if name not in self:
             raise UnknownName("release", name, self.names())
-        return Path(self.storage.uri(name))
+        if not isinstance(self.storage, ObjectStorage):
+            return self.storage.root / name
+        copy = self.storage.root / COPIES / name
+        for shard in _shards(self._manifest(name)):
+            path = copy / shard.path
+            if not path.is_file() or sha256_of(path) != shard.sha256:
+                with self.storage.staging() as staged:
+                    self.storage.fetch(self.storage.key(name, shard), staged / path.name)
+                    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    (staged / path.name).replace(path)
+        write_whole(copy / MANIFEST, self.storage.get(f"{name}/{MANIFEST}") or b"")
+        return copy
 
     def frame(self, name: str, config: str, split: str | None = None) -> pl.LazyFrame:
         """The rows of a config, or of one split of it, by key. Raises as `read` does, and UnknownName."""
@@ -95,10 +116,10 @@ class Releases:
         if config not in release.configs:
             raise UnknownName(f"config of {name}", config, release.configs)
         shards = release.configs[config]
-        chosen = [self.folder(name) / shard.path for shard in shards if split in (None, shard.split)]
+        chosen = [self.storage.key(name, shard) for shard in shards if split in (None, shard.split)]
         if not chosen:
             raise UnknownName(f"split of {config}", str(split), dict.fromkeys(shard.split for shard in shards))
-        return pl.scan_parquet(chosen)
+        return self.storage.scan(chosen)
 
     # Writing
 
@@ -129,21 +150,41 @@ class Releases:
             pass
         return release
 
+    def put_back(self, name: str) -> None:
+        """Make a release what the files of its copy were changed to, and remove all that it had before.
+
+        Killed, it leaves the release as it was or as it is now, perhaps with files that its manifest does not name.
+        """
+        if not isinstance(self.storage, ObjectStorage):
+            return
+        copy, manifest = self.storage.root / COPIES / name, f"{name}/{MANIFEST}"
+        content = (copy / MANIFEST).read_bytes()
+        keys = {
+            self.storage.key(name, shard): copy / shard.path for shard in _shards(Release.model_validate_json(content))
+        }
+        for key, path in keys.items():
+            if self.storage.stat(key) is None:
+                self.storage.add(path, key)
+        while not self.storage.swap(manifest, self.storage.get(manifest), content):
+            pass
+        for other in set(self.storage.files(name)) - {manifest, *keys}:
+            self.storage.remove(other)
+
     # Names and checks
 
     def _there(self) -> list[str]:
-        return [name for name in self.storage.children("") if _NAME.fullmatch(name)]
+        return [name for name in self.storage.published("") if _NAME.fullmatch(name)]
 
     def _manifest(self, name: str) -> Release:
         if name not in self:
             raise UnknownName("release", name, self.names())
-        content = self.storage.get(f"{name}/{MANIFEST}")
+        key = f"{name}/{MANIFEST}"
         try:
-            release = Release.model_validate_json(content or b"")
+            release = Release.model_validate_json(self.storage.get(key) or b"")
         except ValidationError as error:
-            raise self._damaged("the manifest of a release cannot be read", name, MANIFEST) from error
+            raise self._damaged("the manifest of a release cannot be read", key) from error
         if release.name != name:
-            raise self._damaged(f"the manifest speaks of {release.name}", name, MANIFEST)
+            raise self._damaged(f"the manifest speaks of {release.name}", key)
         return release
 
     def _age(self, name: str) -> float:
@@ -157,12 +198,16 @@ class Releases:
         known = f"choose one: gongqing releases promote NAME (there are: {there})" if there else "gongqing release NAME"
         return DamagedRelease(problem, where=self.storage.uri(_POINTER), hint=known)
 
-    def _damaged(self, problem: str, name: str, file: str) -> DamagedRelease:
+    def _damaged(self, problem: str, key: str) -> DamagedRelease:
         return DamagedRelease(
             problem,
-            where=self.storage.uri(f"{name}/{file}"),
+            where=self.storage.uri(key),
             hint="restore the folder from a backup or from the Hub, or move it away and release again",
         )
+
+
+def _shards(release: Release) -> Iterator[Shard]:
+    return (shard for shards in release.configs.values() for shard in shards)
 
 
 def require_name(name: str, what: str = "a release") -> None:

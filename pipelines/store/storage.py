@@ -1,14 +1,15 @@
-"""Where versions are kept. The one place that knows of folders, renames and locks.
+"""Where versions are kept. The one place that knows of folders, renames and locks; buckets are
+`pipelines.store.object_storage`'s.
 
-An object store would implement the same few calls: `publish` by uploading the manifest last, `swap` by a conditional
-put. Nothing outside this module assumes that a folder can be renamed.
+Nothing outside these two modules assumes that a folder can be renamed.
 """
 
 import contextlib
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import polars as pl
@@ -19,8 +20,12 @@ from pipelines.store.manifest import File
 _SCRATCH = ".tmp"
 
 
-class LocalFolder:
-    """A folder on a local disk. Keys are relative paths with `/`; a key is whole or absent, never half there."""
+class Storage(ABC):
+    """Versions and pointers by key: a relative path with `/`. A key is whole or absent, never half there.
+
+    What is being built, and what is read from files without a name, lies in the folder `root` on a local disk, whatever
+    the storage.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -60,11 +65,83 @@ class LocalFolder:
                 shutil.rmtree(lock_path.with_suffix(""), ignore_errors=True)
                 lock_path.unlink()
 
+    def sweep(self) -> None:
+        """Remove what killed processes left half written."""
+        if self.root.is_dir():
+            with self.staging():
+                pass
+
+    @abstractmethod
+    def key(self, prefix: str, file: File) -> str:
+        """The key of a file that the manifest below `prefix` names."""
+
+    @abstractmethod
     def publish(self, staged: Path, prefix: str, damaged: Callable[[], bool]) -> None:
-        """Make all files of `staged` durable and readable under `prefix`, all at once.
+        """Make all files of `staged`, its manifest among them, durable and readable under `prefix`, all at once.
 
         Where `prefix` is there already it stays, for it names its content, unless `damaged()` holds.
         """
+
+    @abstractmethod
+    def published(self, prefix: str) -> list[str]:
+        """The names of what was published directly below `prefix`, sorted."""
+
+    @abstractmethod
+    def link(self, key: str, staged: Path) -> None:
+        """Put what lies under `key` in a staging folder too, as cheaply as the storage can."""
+
+    @abstractmethod
+    def add(self, staged: Path, key: str) -> None:
+        """Make the local file `staged` durable under `key`, in the place of what was there."""
+
+    @abstractmethod
+    def remove(self, key: str) -> None:
+        """Nothing is under `key` any more."""
+
+    @abstractmethod
+    def discard(self, prefix: str) -> int:
+        """Remove everything below `prefix`, all at once. The bytes that are free now: no other version has the file."""
+
+    @abstractmethod
+    def files(self, prefix: str) -> list[str]:
+        """The keys of all files below `prefix`, sorted."""
+
+    @abstractmethod
+    def get(self, key: str) -> bytes | None:
+        """The bytes under `key`, or None."""
+
+    @abstractmethod
+    def swap(self, key: str, old: bytes | None, new: bytes) -> bool:
+        """Put `new` under `key` if it still holds `old` (None: nothing); durable when it returns True."""
+
+    @abstractmethod
+    def children(self, prefix: str) -> list[str]:
+        """The names of the folders directly below `prefix`, sorted."""
+
+    @abstractmethod
+    def stat(self, key: str) -> tuple[int, int | str] | None:
+        """Size in bytes and a mark that changes when the content does, or None."""
+
+    @abstractmethod
+    def sha256(self, key: str) -> str:
+        """The SHA-256 of the bytes under `key`, in hex."""
+
+    @abstractmethod
+    def scan(self, keys: Iterable[str]) -> pl.LazyFrame:
+        """The rows of the Parquet files under `keys`, one after the other."""
+
+    @abstractmethod
+    def uri(self, key: str) -> str:
+        """The place of a key, for messages."""
+
+
+class LocalFolder(Storage):
+    """A folder on a local disk: what is published is renamed there, and what is there is whole."""
+
+    def key(self, prefix: str, file: File) -> str:
+        return f"{prefix}/{file.path}"
+
+    def publish(self, staged: Path, prefix: str, damaged: Callable[[], bool]) -> None:
         target = self.root / prefix
         with full_disk_reported(self.root):
             for path in sorted(staged.rglob("*"), reverse=True):
@@ -80,8 +157,10 @@ class LocalFolder:
                 staged.rename(target)
                 sync(target.parent)
 
+    def published(self, prefix: str) -> list[str]:
+        return self.children(prefix)
+
     def link(self, key: str, staged: Path) -> None:
-        """Put what lies under `key` in a staging folder too, without copying it where the disk can do so."""
         staged.parent.mkdir(parents=True, exist_ok=True)
         try:
             staged.hardlink_to(self.root / key)
@@ -89,7 +168,6 @@ class LocalFolder:
             shutil.copyfile(self.root / key, staged)
 
     def add(self, staged: Path, key: str) -> None:
-        """Make the local file `staged` durable under `key`, in the place of what was there."""
         target = self.root / key
         with full_disk_reported(self.root):
             sync(staged)
@@ -98,13 +176,11 @@ class LocalFolder:
             sync(target.parent)
 
     def remove(self, key: str) -> None:
-        """Nothing is under `key` any more."""
         path = self.root / key
         path.unlink(missing_ok=True)
         sync(path.parent)
 
     def discard(self, prefix: str) -> int:
-        """Remove everything below `prefix`, all at once. The bytes that are free now: no other version has the file."""
         target = self.root / prefix
         with self._alone(), self.staging() as scratch:
             files = [path.stat() for path in target.rglob("*") if path.is_file()]
@@ -113,18 +189,15 @@ class LocalFolder:
         return sum(file.st_size for file in files if file.st_nlink == 1)
 
     def files(self, prefix: str) -> list[str]:
-        """The keys of all files below `prefix`, sorted."""
         return sorted(str(path.relative_to(self.root)) for path in (self.root / prefix).rglob("*") if path.is_file())
 
     def get(self, key: str) -> bytes | None:
-        """The bytes under `key`, or None."""
         try:
             return (self.root / key).read_bytes()
         except FileNotFoundError:
             return None
 
     def swap(self, key: str, old: bytes | None, new: bytes) -> bool:
-        """Put `new` under `key` if it still holds `old` (None: nothing); durable when it returns True."""
         path = self.root / key
         with full_disk_reported(self.root), self._alone(), self.staging() as scratch:
             if self.get(key) != old:
@@ -144,12 +217,10 @@ class LocalFolder:
             yield
 
     def children(self, prefix: str) -> list[str]:
-        """The names of the folders directly below `prefix`, sorted."""
         folder = self.root / prefix
         return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
     def stat(self, key: str) -> tuple[int, int] | None:
-        """Size in bytes and a number that changes when the content does, or None."""
         try:
             status = (self.root / key).stat()
         except FileNotFoundError:
@@ -157,11 +228,12 @@ class LocalFolder:
         return status.st_size, status.st_mtime_ns
 
     def sha256(self, key: str) -> str:
-        """The SHA-256 of the bytes under `key`, in hex."""
         return sha256_of(self.root / key)
 
+    def scan(self, keys: Iterable[str]) -> pl.LazyFrame:
+        return pl.scan_parquet([self.root / key for key in keys], hive_partitioning=False)
+
     def uri(self, key: str) -> str:
-        """What a Parquet reader opens."""
         return str(self.root / key)
 
 
@@ -190,9 +262,9 @@ def _make_folders(folder: Path, root: Path) -> None:
 class Verified:
     """Remembers the files that were right, so that each is read once per process, as long as it stays as it is."""
 
-    def __init__(self, storage: LocalFolder) -> None:
+    def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._right: dict[str, tuple[File, tuple[int, int]]] = {}
+        self._right: dict[str, tuple[File, tuple[int, int | str]]] = {}
 
     def fault(self, key: str, written: File) -> str | None:
         """What is wrong with the file under a key, in words for an error; None where nothing is."""
@@ -205,7 +277,7 @@ class Verified:
             return f"a file has {status[0]:,} bytes and should have {written.bytes:,}"
         if self._storage.sha256(key) != written.sha256:
             return "a file's bytes are not those that were written"
-        rows = pl.scan_parquet(self._storage.uri(key)).select(pl.len()).collect().item()
+        rows = self._storage.scan([key]).select(pl.len()).collect().item()
         if rows != written.rows:
             return f"a file holds {rows:,} rows and should hold {written.rows:,}"
         self._right[key] = (written, status)

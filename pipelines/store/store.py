@@ -7,6 +7,8 @@
     <root>/<table>[/<partition>]/<version>/rows/*.parquet      its chunks
     <root>/<table>[/<partition>]/<version>/dropped/*.parquet
 
+or the same below `data/` of a bucket (`pipelines.store.object_storage`).
+
 A version is built in a scratch folder, made durable, published at once, and pointed to last. So whatever happens on
 the way, the pointer leads to a whole version: the one before or the new one.
 """
@@ -37,9 +39,10 @@ from pipelines.store.chunks import (
     version_of_files,
 )
 from pipelines.store.forms import Diff, diff, differing, filled
-from pipelines.store.manifest import Chunk, Column, Manifest, Pointer, Run, Tombstone
+from pipelines.store.manifest import MANIFEST, Chunk, Column, File, Manifest, Pointer, Run, Tombstone
+from pipelines.store.object_storage import storage_of
 from pipelines.store.parquet import canonical_hash, content_of, cut, version_of, write_parquet
-from pipelines.store.storage import LocalFolder, Verified
+from pipelines.store.storage import Verified
 from schemas.table import Dropped, Table, plain_schema
 from schemas.tables import PARTITIONED, STANDING, TABLES
 
@@ -68,10 +71,12 @@ class Version:
 
 
 class Store:
-    """Versioned tables below `root`. Several processes may use it at once."""
+    """Versioned tables below `root`, or in the bucket that the settings of its home name. Several processes may use it
+    at once.
+    """
 
     def __init__(self, root: Path | str) -> None:
-        self.storage = LocalFolder(Path(root))
+        self.storage = storage_of(Path(root))
         self._verified = Verified(self.storage)
 
     # Writing
@@ -148,9 +153,9 @@ class Store:
         at_hand: AtHand = {}
         with suppress(DamagedVersion, NoVersion):
             manifest = self.version(address.table, partition=address.partition).manifest
-            prefix = Address(*manifest.place).prefix
+            known = Address(*manifest.place)
             for file in manifest.files if _is_todays(manifest) else ():
-                key, value = f"{prefix}/{file.path}", getattr(file, by)
+                key, value = self._key(known, file), getattr(file, by)
                 if value and self._verified.fault(key, file) is None:
                     at_hand[part_of(file), value] = key, file
         return at_hand
@@ -169,7 +174,7 @@ class Store:
             **_counts(staged.files, staged.read_dropped()),
             runs=runs,
         )
-        (staged.folder / "manifest.json").write_bytes(manifest.to_bytes())
+        (staged.folder / MANIFEST).write_bytes(manifest.to_bytes())
         self.storage.publish(staged.folder, address.prefix, damaged=lambda: not self._is_complete(address))
         self._check_files(self._manifest(address))
 
@@ -233,7 +238,7 @@ class Store:
             old = self.storage.get(address.manifest)
             files, changed = [], 0
             for number, file in enumerate(manifest.files):
-                rows = pl.read_parquet(self.storage.uri(f"{address.prefix}/{file.path}"))
+                rows = self.storage.scan([self._key(address, file)]).collect()
                 left, n_changed = remove(part_of(file), rows)
                 path = f"{part_of(file)}/{erasure}-{number:05d}.parquet"
                 files.append(file if left.equals(rows) else self._add_file(manifest, path, left, bool(file.content)))
@@ -248,7 +253,7 @@ class Store:
             )
             erased = manifest.model_copy(update=counts | {"erasures": [*manifest.erasures, tombstone]})
             self.storage.swap(address.manifest, old, erased.to_bytes())
-        named = {address.manifest, *(f"{address.prefix}/{file.path}" for file in manifest.files)}
+        named = {address.manifest, *(self._key(address, file) for file in manifest.files)}
         for other in set(self.storage.files(address.prefix)) - named:
             self.storage.remove(other)
         return self.version(version.table, version.version, version.partition)
@@ -260,7 +265,7 @@ class Store:
         declared = Dropped.arrow_schema() if is_dropped else plain_schema(rows.select(list(described)), described)
         with self.storage.staging() as staged:
             file = write_parquet(staged, path, rows, declared)
-            self.storage.add(staged / path, f"{Address(*manifest.place).prefix}/{path}")
+            self.storage.add(staged / path, self._key(Address(*manifest.place), file))
         return Chunk(**file.model_dump(), content=content_of(rows) if hashed else "")
 
     def make_stale(self, table: str) -> None:
@@ -317,9 +322,9 @@ class Store:
 
     def missing(self, version: Version) -> str | None:
         """What a look at its files without reading them says is wrong with a version, in words; None for nothing."""
-        prefix = Address(*version.manifest.place).prefix
+        address = Address(*version.manifest.place)
         for file in version.manifest.files:
-            status = self.storage.stat(f"{prefix}/{file.path}")
+            status = self.storage.stat(self._key(address, file))
             if status is None or status[0] != file.bytes:
                 return f"{version.name} is damaged: a file is missing, or not as long as it was written"
         return None
@@ -353,12 +358,12 @@ class Store:
         return [self.version(table, version, partition)]
 
     def _scan(self, chosen: Iterable[Version], part: str) -> pl.LazyFrame:
-        paths = []
+        keys = []
         for one in chosen:
             self._check_files(one.manifest)
-            prefix = Address(*one.manifest.place).prefix
-            paths += [self.storage.uri(f"{prefix}/{file.path}") for file in of_part(one.manifest.files, part)]
-        return pl.scan_parquet(paths, hive_partitioning=False)
+            address = Address(*one.manifest.place)
+            keys += [self._key(address, file) for file in of_part(one.manifest.files, part)]
+        return self.storage.scan(keys)
 
     def read_chunk(self, version: Version, file: Chunk) -> pl.LazyFrame:
         """The rows of one file of a version, in today's schema (see `require_todays`)."""
@@ -368,8 +373,7 @@ class Store:
         return filled(rows, TABLES[version.table])
 
     def _scan_files(self, address: Address, files: Iterable[Chunk], part: str) -> pl.LazyFrame:
-        paths = [self.storage.uri(f"{address.prefix}/{file.path}") for file in of_part(files, part)]
-        return pl.scan_parquet(paths, hive_partitioning=False)
+        return self.storage.scan(self._key(address, file) for file in of_part(files, part))
 
     def _hashed(self, address: Address, file: Chunk) -> Chunk:
         rows = self._scan_files(address, [file], part_of(file)).collect()
@@ -416,7 +420,7 @@ class Store:
     def version_ids(self, table: str, partition: str | None = None) -> list[str]:
         """The ids of all versions that are there, whole or damaged."""
         folder = Address(table, partition).folder
-        return [name for name in self.storage.children(folder) if VERSION.fullmatch(name)]
+        return [name for name in self.storage.published(folder) if VERSION.fullmatch(name)]
 
     def partitions(self, table: str) -> list[str]:
         """The partitions of a partitioned table."""
@@ -467,15 +471,20 @@ class Store:
         named = manifest.erasures[-1].content if manifest.erasures else version.version
         if content != named or files != manifest.files:
             # Its manifest agrees with its files, so that a write would take it for whole.
-            raise self._damaged(address, f"the rows are those of version {content}: remove this folder first", "")
+            raise self._damaged(
+                address, f"the rows are those of version {content}: remove this folder first", f"{address.prefix}/"
+            )
 
     # Damage
 
-    def _damaged(self, address: Address, problem: str, file: str = "manifest.json") -> DamagedVersion:
+    def _key(self, address: Address, file: File) -> str:
+        return self.storage.key(address.prefix, file)
+
+    def _damaged(self, address: Address, problem: str, key: str | None = None) -> DamagedVersion:
         what = f"{address.name} is damaged: {problem}"
         if address.table in STANDING:
             what += f"; {address.table} keeps what was assigned once, and cannot be made again"
-        where = self.storage.uri(f"{address.prefix}/{file}")
+        where = self.storage.uri(key or address.manifest)
         return DamagedVersion(what, where=where, hint=self._recovery_hint(address))
 
     def _recovery_hint(self, address: Address) -> str:
@@ -518,8 +527,9 @@ class Store:
                 raise self._damaged(address, f"{expected:,} rows are counted and the files hold {rows:,}")
 
     def _check_file(self, address: Address, file: Chunk) -> None:
-        if problem := self._verified.fault(f"{address.prefix}/{file.path}", file):
-            raise self._damaged(address, problem, file.path)
+        key = self._key(address, file)
+        if problem := self._verified.fault(key, file):
+            raise self._damaged(address, problem, key)
 
 
 def _validated(table: str, kept: pl.DataFrame | pl.LazyFrame, dropped: pl.DataFrame | pl.LazyFrame) -> Rows:

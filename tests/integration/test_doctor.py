@@ -64,7 +64,7 @@ def test_a_table_of_an_older_gongqing_is_a_warning_and_one_of_a_newer_is_broken(
     rewrite(store, version, rows.drop("lineage"), schema_version=-1)
     ((state, detail),) = found(tmp_path, "imported_dialogues/sample")
     assert (state, "import it again: gongqing import" in detail) == ("warning", True)
-    say(manifest_of(store, version), schema_version=2)
+    say(store, manifest_of(version), schema_version=2)
     ((state, detail),) = found(tmp_path, "imported_dialogues/sample")
     assert (state, "newer gongqing" in detail) == ("broken", True)
 

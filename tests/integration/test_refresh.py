@@ -171,12 +171,12 @@ def test_an_import_of_an_older_gongqing_is_used_where_it_only_lacks_what_may_be_
 @pytest.mark.drill("upgrade")
 def test_a_derived_table_in_an_older_form_is_made_again_and_one_of_a_newer_gongqing_is_left_alone(home):
     store = Store(home / "data")
-    say(manifest_of(store, store.version("clean_dialogues")), schema_version=-1)
+    say(store, manifest_of(store.version("clean_dialogues")), schema_version=-1)
     assert refreshed(home, "clean_dialogues")["clean_dialogues"].ran
     assert not refreshed(home, "clean_dialogues")["clean_dialogues"].ran
-    path = manifest_of(store, store.version("clean_dialogues"))
-    say(path, schema_version=1)
-    written = path.read_bytes()
+    key = manifest_of(store.version("clean_dialogues"))
+    say(store, key, schema_version=1)
+    written = store.storage.get(key)
     with pytest.raises(NewerHome, match="newer gongqing"):
         refreshed(home, "clean_dialogues")
-    assert path.read_bytes() == written
+    assert store.storage.get(key) == written

@@ -126,8 +126,7 @@ def _finish(home: Path, plan: Plan, traces: TextTraces) -> Receipt:
 
 def _erase_from_tables(store: Store, plan: Plan, row_filter: RowFilter) -> Iterator[Lost]:
     """Rewrites every version that holds some of it; tables whose current version that is become stale."""
-    with store.storage.staging():
-        pass  # sweeps what killed processes left half written
+    store.storage.sweep()
     touched = set(plan.touched)
     for table in TABLES:
         for version in versions(store, table):

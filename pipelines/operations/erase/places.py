@@ -17,8 +17,9 @@ from pipelines.operations.erase.documents import Lost, Published
 from pipelines.operations.erase.rows import DROPPED, RowFilter
 from pipelines.operations.erase.traces import Scrub, rewrite, scrub_file
 from pipelines.release.publish.fetch import FETCHING
-from pipelines.store.releases import publications
-from pipelines.store.storage import LocalFolder
+from pipelines.store.manifest import MANIFEST
+from pipelines.store.object_storage import ObjectStorage
+from pipelines.store.releases import COPIES, Releases, publications
 from pipelines.store.store import Store, Version
 from pipelines.train.recipe import load_recipe
 from pipelines.train.runs import DATA, list_runs, read_note
@@ -39,6 +40,7 @@ class Place(NamedTuple):
 
 def places(home: Path, store: Store) -> Iterator[Place]:
     """All places, derived rows after their sources. Raises DamagedVersion: nobody knows what such a version holds."""
+    released = _folders(Releases(home))
     for name, posts in _journals(home):
         yield Place("raw_posts", name, posts.lazy())
     for table in TABLES:
@@ -47,8 +49,18 @@ def places(home: Path, store: Store) -> Iterator[Place]:
             where = (table, version.version, version.partition)
             yield Place(table, name, store.read(*where))
             yield Place(table + DROPPED, name, store.read_dropped(*where))
-        for shard in (*sorted(Home(home).releases.glob(f"*/{table}/*.parquet")), *run_data(home, table)):
+        shards = sorted(Home(home).releases.glob(f"{released}/{table}/*.parquet"))
+        for shard in (*shards, *run_data(home, table)):
             yield Place(table, str(shard.relative_to(home)), pl.scan_parquet(shard, hive_partitioning=False))
+
+
+def _folders(releases: Releases) -> str:
+    """The pattern of the folders of releases; of those in a bucket, of their copies, which are made whole now."""
+    if not isinstance(releases.storage, ObjectStorage):
+        return "[!.]*"
+    for name in releases.names():
+        releases.folder(name)
+    return f"{COPIES}/*"
 
 
 def versions(store: Store, table: str) -> Iterator[Version]:
@@ -107,12 +119,11 @@ def erase_from_releases(
     The manifest is written after the shards: a release that a kill left in between counts as damaged until the erasure
     is finished. Raises DamagedRelease where a shard has been removed meanwhile.
     """
-    folder = Home(home).releases
-    if folder.is_dir():
-        with LocalFolder(folder).staging():
-            pass  # sweeps what killed processes left half written
-        shutil.rmtree(folder / FETCHING, ignore_errors=True)
-    for path in sorted(folder.glob("[!.]*/manifest.json")):
+    releases, folder = Releases(home), Home(home).releases
+    releases.storage.sweep()
+    for unfinished in (FETCHING, COPIES):
+        shutil.rmtree(folder / unfinished, ignore_errors=True)
+    for path in sorted(folder.glob(f"{_folders(releases)}/{MANIFEST}")):
         manifest: dict[str, Any] = json.loads(path.read_bytes())
         changed = sum(
             erase_from_file(shard, table, row_filter)
@@ -126,6 +137,7 @@ def erase_from_releases(
         clean = json.loads(scrub(json.dumps(manifest)))
         if lost is not None or clean != manifest:
             rewrite(path, (json.dumps(clean, ensure_ascii=False, indent=1) + "\n").encode())
+        releases.put_back(path.parent.name)
         if lost is not None:
             yield lost, list(_published(home, path.parent.name))
 

@@ -12,12 +12,14 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from pipelines.core.files import sha256_of
+from pipelines.core.home import Home
 from pipelines.errors import HubError, RequestError
 from pipelines.release.publish.client import Progress, hub_client, hub_errors, require_repo
 from pipelines.release.publish.public import WITHHELD
+from pipelines.store.manifest import MANIFEST
 from pipelines.store.parquet import SHARD_ROWS
 from pipelines.store.release_manifest import Release, Shard
-from pipelines.store.releases import MANIFEST, Releases, name_is_taken, require_name
+from pipelines.store.releases import Releases, name_is_taken, require_name
 from pipelines.store.suppression import SuppressionList
 from pipelines.text.strings import strings
 from schemas.ids import digest
@@ -45,7 +47,7 @@ def fetch(releases: Releases, repo: str, revision: str = "main", progress: Progr
     api = hub_client(anonymous=True)
     with hub_errors("reading the data set", repo):
         commit = api.dataset_info(repo, revision=revision).sha
-    staged = Path(releases.storage.uri(FETCHING)) / digest(f"{repo}@{commit}")
+    staged = Home(releases.home).releases / FETCHING / digest(f"{repo}@{commit}")
     staged.mkdir(parents=True, exist_ok=True)
     release = read_manifest(_download(api, repo, MANIFEST, commit, staged), repo)
     if release.name in releases:

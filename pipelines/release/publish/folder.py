@@ -17,8 +17,9 @@ from pipelines.release.publish.measures import PICTURES, measure, pictures
 from pipelines.release.publish.private import read_private
 from pipelines.release.publish.public import is_public, publish_rows, require_no_private_text, restore_rows
 from pipelines.release.readings import Readings
+from pipelines.store.manifest import MANIFEST
 from pipelines.store.release_manifest import Release
-from pipelines.store.releases import MANIFEST, Releases
+from pipelines.store.releases import Releases
 from pipelines.store.store import Store
 
 CARD = "README.md"

@@ -17,8 +17,8 @@ from pipelines.errors import HubMoved, RequestError, TagTaken
 from pipelines.release.publish.card import is_sensitive
 from pipelines.release.publish.client import Progress, hub_client, hub_errors, require_repo
 from pipelines.release.publish.folder import EXTRA_FILES
+from pipelines.store.manifest import MANIFEST
 from pipelines.store.release_manifest import Release
-from pipelines.store.releases import MANIFEST
 
 _DATA_SET: dict[str, Any] = {"repo_type": "dataset"}
 _PRECONDITION_FAILED = 412

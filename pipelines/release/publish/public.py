@@ -24,8 +24,9 @@ from pipelines.errors import PrivateText
 from pipelines.release.publish.leaves import leaves
 from pipelines.release.publish.private import LEAST, PUBLISHABLE, PrivateTexts, elsewhere, has_quotes, quoted, restored
 from pipelines.release.readings import Readings
+from pipelines.store.manifest import MANIFEST
 from pipelines.store.release_manifest import Finding, Release, Shard
-from pipelines.store.releases import MANIFEST, ROWS_AT_ONCE
+from pipelines.store.releases import ROWS_AT_ONCE
 from pipelines.text.runs import Runs
 from pipelines.text.strings import strings
 from schemas.dropped import Row

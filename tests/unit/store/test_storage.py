@@ -1,7 +1,8 @@
-"""What a local folder promises as a folder."""
+"""What a storage promises, and a local folder as a folder."""
 
 import errno
 import fcntl
+import hashlib
 import multiprocessing
 import os
 import stat
@@ -11,7 +12,9 @@ import pytest
 from store_workers import count_up, open_scratch, stay_in_scratch
 
 from pipelines.errors import StorageFull
-from pipelines.store.storage import LocalFolder
+from pipelines.store import Store
+from pipelines.store.manifest import File
+from pipelines.store.storage import LocalFolder, Storage
 
 spawn = multiprocessing.get_context("spawn")
 
@@ -21,42 +24,83 @@ def folder(tmp_path: Path) -> LocalFolder:
     return LocalFolder(tmp_path / "data")
 
 
-def scratch(folder: LocalFolder) -> set[str]:
-    """What lies in the scratch folder, but for the lock of publishing and swapping."""
-    return {path.name for path in (folder.root / ".tmp").iterdir()} - {"alone"}
+@pytest.fixture
+def storage(store: Store) -> Storage:
+    """On a local disk, and in a bucket."""
+    return store.storage
 
 
-def put(folder: LocalFolder, prefix: str, content: bytes, *, damaged: bool = False) -> Path:
-    with folder.staging() as staged:
+def scratch(storage: Storage) -> set[str]:
+    """What lies in the scratch folder, but for the locks of publishing and swapping."""
+    return {path.name for path in (storage.root / ".tmp").iterdir()} - {"alone", "uploading"}
+
+
+def put(storage: Storage, prefix: str, content: bytes, *, damaged: bool = False) -> Path:
+    with storage.staging() as staged:
         (staged / "rows").mkdir()
         (staged / "rows" / "part").write_bytes(content)
         (staged / "manifest.json").write_bytes(b"of " + content)
-        folder.publish(staged, prefix, lambda: damaged)
+        storage.publish(staged, prefix, lambda: damaged)
     return staged
 
 
-def test_a_swap_puts_only_where_the_old_content_still_is(folder: LocalFolder) -> None:
-    assert (folder.get("a/b"), folder.stat("a/b"), folder.children("a")) == (None, None, [])
-    assert folder.swap("a/pointer", None, b"1")
-    assert not folder.swap("a/pointer", None, b"2")
-    assert not folder.swap("a/pointer", b"0", b"2")
-    assert folder.get("a/pointer") == b"1"
-    assert folder.swap("a/pointer", b"1", b"2")
-    assert folder.get("a/pointer") == b"2"
+def part(storage: Storage, prefix: str, content: bytes) -> str:
+    """The key of what `put` puts there."""
+    file = File(path="rows/part", rows=0, bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
+    return storage.key(prefix, file)
 
 
-def test_what_is_whole_stays_and_what_is_damaged_is_replaced(folder: LocalFolder) -> None:
-    (folder.root / ".tmp").mkdir(parents=True)
-    (folder.root / ".tmp" / "abc.lock").touch()  # its owner was killed before it made the folder, or after
-    put(folder, "a/v1", b"rows")
-    before = folder.stat("a/v1/rows/part")
-    put(folder, "a/v1", b"ROWS")
-    assert folder.get("a/v1/rows/part") == b"rows"
-    assert folder.stat("a/v1/rows/part") == before
-    put(folder, "a/v1", b"ROWS", damaged=True)
-    assert folder.get("a/v1/rows/part") == b"ROWS"
-    assert folder.get("a/v1/manifest.json") == b"of ROWS"
-    assert (scratch(folder), folder.children("")) == (set(), [".tmp", "a"])
+def test_a_swap_puts_only_where_the_old_content_still_is(storage: Storage) -> None:
+    assert (storage.get("a/b"), storage.stat("a/b"), storage.children("a")) == (None, None, [])
+    assert storage.swap("a/pointer", None, b"1")
+    assert not storage.swap("a/pointer", None, b"2")
+    assert not storage.swap("a/pointer", b"0", b"2")
+    assert not storage.swap("a/other", b"1", b"2")
+    assert storage.get("a/pointer") == b"1"
+    assert storage.swap("a/pointer", b"1", b"2")
+    assert storage.get("a/pointer") == b"2"
+
+
+def test_what_is_published_is_there_whole_and_goes_whole(storage: Storage) -> None:
+    put(storage, "a/v1", b"rows")
+    put(storage, "a/v2", b"ROWS")
+    assert storage.published("a") == ["v1", "v2"]
+    for name, content in (("v1", b"rows"), ("v2", b"ROWS")):
+        key = part(storage, f"a/{name}", content)
+        assert storage.files(f"a/{name}") == sorted([f"a/{name}/manifest.json", key])
+        assert (storage.get(key), storage.stat(key)[0]) == (content, 4)
+        assert storage.sha256(key) == hashlib.sha256(content).hexdigest()
+    assert storage.discard("a/v1") == len(b"rows" + b"of rows")
+    assert storage.published("a") == ["v2"]
+    assert storage.files("a/v1") == []
+    storage.remove(part(storage, "a/v2", b"ROWS"))
+    assert storage.files("a") == ["a/v2/manifest.json"]
+
+
+def test_what_is_linked_is_published_again_under_another_name(storage: Storage) -> None:
+    put(storage, "a/v1", b"rows")
+    with storage.staging() as staged:
+        storage.link(part(storage, "a/v1", b"rows"), staged / "rows" / "part")
+        assert (staged / "rows" / "part").read_bytes() == b"rows"
+        (staged / "manifest.json").write_bytes(b"of the same")
+        storage.publish(staged, "a/v2", lambda: False)
+    storage.discard("a/v1")
+    assert storage.get(part(storage, "a/v2", b"rows")) == b"rows"
+
+
+def test_what_is_whole_stays_and_what_is_damaged_is_replaced(storage: Storage) -> None:
+    (storage.root / ".tmp").mkdir(parents=True)
+    (storage.root / ".tmp" / "abc.lock").touch()  # its owner was killed before it made the folder, or after
+    put(storage, "a/v1", b"rows")
+    key = part(storage, "a/v1", b"rows")
+    before = storage.stat(key)
+    put(storage, "a/v1", b"ROWS")
+    assert storage.get(key) == b"rows"
+    assert storage.stat(key) == before
+    put(storage, "a/v1", b"ROWS", damaged=True)
+    assert storage.get(part(storage, "a/v1", b"ROWS")) == b"ROWS"
+    assert storage.get("a/v1/manifest.json") == b"of ROWS"
+    assert (scratch(storage), {*storage.children("")} - {".tmp"}) == (set(), {"a"})
 
 
 def test_all_is_flushed_before_it_can_be_seen_and_its_place_after(

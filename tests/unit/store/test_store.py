@@ -10,12 +10,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from older_home import key_of, manifest_of, put
 from polars.testing import assert_frame_equal
 from store_rows import SECRET, TABLE, drops, groups
 
 from pipelines.errors import DamagedVersion, InvalidRows, NoVersion, RequestError, UnknownName
 from pipelines.store import Store, Version, parquet
-from pipelines.store.address import Address
 from schemas.table import Dropped, to_arrow
 from schemas.tables import PARTITIONED, TABLES
 
@@ -29,8 +29,8 @@ def sample(table: str, n: int = 6) -> pl.DataFrame:
 
 
 def files(store: Store, version: Version, part: str = "rows") -> list[str]:
-    prefix = Address(*version.manifest.place).prefix
-    return [store.storage.uri(f"{prefix}/{file.path}") for file in version.manifest.files if part in file.path]
+    """Their keys."""
+    return [key_of(store, version, file) for file in version.manifest.files if part in file.path]
 
 
 def test_the_same_content_is_the_same_version_in_any_order_of_rows_columns_and_fields(store: Store) -> None:
@@ -76,8 +76,8 @@ def test_every_table_reads_back_as_it_was_written_and_may_be_empty(store: Store)
             assert (version.rows, version.dropped, version.current) == (len(rows), 0, True), table
             store.verify(version)
         for part, declared in (("rows", schema), ("dropped", Dropped)):
-            (path,) = files(store, version, part)
-            written = pq.read_schema(path)
+            (key,) = files(store, version, part)
+            written = pq.read_schema(pa.BufferReader(store.storage.get(key)))
             assert written.equals(declared.arrow_schema(), check_metadata=True), table
             described = [written.field(name).metadata[b"description"].decode() for name in written.names]
             assert described == list(declared.describe().values()), table
@@ -167,9 +167,8 @@ def test_a_partition_may_have_any_name(store: Store) -> None:
     assert {version.partition: version.rows for version in store.current("imported_posts")} == {
         name: n for n, name in enumerate(ODD, start=1)
     }
-    root = Path(store.storage.uri(""))
-    assert {path.name for path in root.iterdir()} == {".tmp", "imported_posts"}, "none leaves the folder"
-    assert len(list((root / "imported_posts").iterdir())) == len(ODD)
+    assert {*store.storage.children("")} - {".tmp"} == {"imported_posts"}, "none leaves the folder"
+    assert len(store.storage.children("imported_posts")) == len(ODD)
 
 
 def test_a_name_that_cannot_be_a_folder_is_refused(store: Store) -> None:
@@ -246,16 +245,17 @@ def test_rows_that_break_their_schema_are_refused_and_not_quoted(store: Store) -
 
 def test_verifying_finds_a_file_swapped_for_another_valid_one(store: Store) -> None:
     other, version = store.write(TABLE, groups(9, "other")), store.write(TABLE, groups(9))
-    path = Path(files(store, version)[0])
-    path.write_bytes(Path(files(store, other)[0]).read_bytes())
-    with pytest.raises(DamagedVersion, match=str(path)):
+    (key,), (of_other,) = files(store, version), files(store, other)
+    put(store.storage, key, store.storage.get(of_other))
+    with pytest.raises(DamagedVersion, match=store.storage.uri(key)):
         store.verify(version)
 
     # Even where the manifest was made to match: the version is its content.
     new, old = (one.manifest.files[0] for one in (other, version))
-    manifest = path.parents[1] / "manifest.json"
-    forged = manifest.read_text().replace(old.sha256, new.sha256).replace(f": {old.bytes},", f": {new.bytes},")
-    manifest.write_text(forged)
+    manifest = store.storage.get(manifest_of(version)).decode()
+    forged = manifest.replace(old.sha256, new.sha256).replace(f": {old.bytes},", f": {new.bytes},")
+    put(store.storage, manifest_of(version), forged.encode())
+    put(store.storage, key_of(store, version, new), store.storage.get(of_other))
     assert store.read(TABLE).collect().height == 9
     with pytest.raises(DamagedVersion, match=f"are those of version {other.version}: remove this folder first"):
         store.verify(store.version(TABLE))
