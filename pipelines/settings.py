@@ -380,7 +380,14 @@ def load(home: Path) -> Settings:
 
     Raises SettingsError for an unknown key or an impossible value, naming the file or variable and the nearest key.
     """
-    path, written = settings_file(home), _written(home)
+    path = settings_file(home)
+    try:
+        written = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"not valid TOML: {error}", where=path, hint="mend the line that is named") from error
+    except OSError as error:
+        hint = "give it to the user who runs this, as a file that it may read"
+        raise SettingsError(f"cannot be read: {error.strerror}", where=path, hint=hint) from error
     _refuse_unknown(written, Settings, str(path), ())
     for variable in os.environ:
         name = variable.upper().removeprefix(PREFIX)  # pydantic-settings knows no case either
@@ -413,23 +420,17 @@ def load(home: Path) -> Settings:
 
 
 def storage_url(home: Path) -> str | None:
-    """Where the tables and releases of a home lie, if not in it. Raises SettingsError as `load` does."""
-    variable = f"{PREFIX}STORAGE"
-    if "storage" in _written(home) or any(name.upper().startswith(variable) for name in os.environ):
-        return load(home).storage.url
-    return None
-
-
-def _written(home: Path) -> dict[str, Any]:
-    """What stands in the file."""
-    path = settings_file(home)
+    """Where the tables and releases of a home lie, if not in it. Raises SettingsError as `load` does, but for a home
+    whose settings do not speak of it: what else is wrong with these makes no table another's.
+    """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"not valid TOML: {error}", where=path, hint="mend the line that is named") from error
-    except OSError as error:
-        hint = "give it to the user who runs this, as a file that it may read"
-        raise SettingsError(f"cannot be read: {error.strerror}", where=path, hint=hint) from error
+        written = settings_file(home).read_bytes()
+    except FileNotFoundError:
+        written = b""
+    except OSError:  # what it says is not known
+        return load(home).storage.url
+    is_named = any(name.upper().startswith(f"{PREFIX}STORAGE") for name in os.environ)
+    return load(home).storage.url if is_named or b"storage" in written else None
 
 
 def _in(home: Path, settings: Settings) -> Settings:

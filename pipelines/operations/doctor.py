@@ -16,7 +16,7 @@ import yaml
 from pipelines import settings
 from pipelines.core.home import Home
 from pipelines.core.modes import open_to_others
-from pipelines.errors import Busy, GongqingError, OlderSchema, SettingsError
+from pipelines.errors import Busy, GongqingError, OlderSchema, SettingsError, StorageUnreachable
 from pipelines.settings import author_key
 from pipelines.store.store import Store
 from pipelines.store.suppression import require_no_erasure
@@ -50,7 +50,10 @@ def examine(home: Path) -> Iterator[Finding]:
     except Busy as error:
         yield Finding("erasures", "broken", str(error))
     yield from _ledger(home)
-    yield from _versions(Store(Home(home).data))
+    try:
+        yield from _versions(Store(Home(home).data))
+    except (SettingsError, StorageUnreachable) as error:
+        yield Finding("storage", "broken", str(error))
 
 
 def verdict(findings: Iterable[Finding]) -> str:

@@ -38,6 +38,7 @@ _POINTER = "current.json"
 _AT_ONCE = 1_000  # keys in one request
 _PIECE = 8 << 20  # bytes of a file that are hashed at once
 _RETRY_FOR = timedelta(seconds=30)
+_REFUSED = ("403 Forbidden", "401 Unauthorized")
 _TIMEOUT = "10min"  # of one request: the largest file in one piece
 
 
@@ -66,11 +67,17 @@ class ObjectStorage(Storage):
         self.url = url
         self._linked: dict[Path, str] = {}  # files in a staging folder that are copies of an object
 
+    @contextlib.contextmanager
+    def _asked(self) -> Iterator["S3Store"]:
+        """The client, with its errors reported."""
+        client = self._client
+        with self._errors_reported():
+            yield client
+
     @cached_property
     def _client(self) -> "S3Store":
         """A client of a bucket that answers."""
         try:
-            import obstore
             from obstore.store import S3Store
         except ImportError as error:
             raise SettingsError(
@@ -78,37 +85,35 @@ class ObjectStorage(Storage):
                 where=f"[storage] url of {settings_file(self.root.parent)}",
                 hint="pip install obstore (the extra `storage` of pyproject.toml)",
             ) from error
-
         with self._errors_reported():
             client = S3Store.from_url(
                 self.url,
                 client_options={"allow_http": _endpoint().startswith("http://"), "timeout": _TIMEOUT},
                 retry_config={"max_retries": 5, "retry_timeout": _RETRY_FOR},
             )
-            obstore.list_with_delimiter(client)
+            client.list_with_delimiter()
         return client
 
     @contextlib.contextmanager
     def _errors_reported(self) -> Iterator[None]:
         """What the storage answers, or its silence, as an error with a hint. A missing object is the caller's."""
-        from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+        from obstore.exceptions import BaseError
 
         try:
             yield
-        except (PermissionDeniedError, UnauthenticatedError, PermissionError) as error:
+        except (BaseError, PermissionError) as error:
+            words = str(error)
+            if "NoSuchBucket" in words:
+                raise self._no_bucket() from error
+            refused = isinstance(error, PermissionError) or any(code in words for code in _REFUSED)
+            what = "refuses access" if refused else "does not answer as it should"
             raise StorageUnreachable(
-                f"the storage refuses access: {_first_line(error)}",
+                f"the storage {what}: {words.splitlines()[0]}",
                 where=self.url,
                 hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of a user who may list, read, write and delete "
-                "there",
-            ) from error
-        except BaseError as error:
-            if "NoSuchBucket" in str(error):
-                raise self._no_bucket() from error
-            raise StorageUnreachable(
-                f"the storage does not answer as it should: {_first_line(error)}",
-                where=self.url,
-                hint="look at AWS_ENDPOINT_URL, AWS_REGION, the keys (AWS_ACCESS_KEY_ID) and the network; then run the "
+                "there"
+                if refused
+                else "look at AWS_ENDPOINT_URL, AWS_REGION, the keys (AWS_ACCESS_KEY_ID) and the network; then run the "
                 "same command again",
             ) from error
 
@@ -162,11 +167,9 @@ class ObjectStorage(Storage):
 
     def _copy(self, source: str, key: str) -> bool:
         """Copy an object within the storage; False where it is gone."""
-        import obstore
-
-        with self._errors_reported():
+        with self._asked() as client:
             try:
-                obstore.copy(self._client, source, key)
+                client.copy(source, key)
             except FileNotFoundError:
                 return False
         return True
@@ -185,10 +188,8 @@ class ObjectStorage(Storage):
 
     def add(self, staged: Path, key: str) -> None:
         """In one request: of several a kill would leave parts behind that no listing shows."""
-        import obstore
-
-        with self._errors_reported(), self._bucket_there():
-            obstore.put(self._client, key, staged, use_multipart=False)
+        with self._asked() as client, self._bucket_there():
+            client.put(key, staged, use_multipart=False)
 
     @contextlib.contextmanager
     def _bucket_there(self) -> Iterator[None]:
@@ -209,12 +210,10 @@ class ObjectStorage(Storage):
         return sum(sizes.values())
 
     def _delete(self, keys: Iterable[str]) -> None:
-        import obstore
-
         listed = sorted(keys)
         for start in range(0, len(listed), _AT_ONCE):
-            with self._errors_reported(), contextlib.suppress(FileNotFoundError):
-                obstore.delete(self._client, listed[start : start + _AT_ONCE])
+            with self._asked() as client, contextlib.suppress(FileNotFoundError):
+                client.delete(listed[start : start + _AT_ONCE])
 
     def swap(self, key: str, old: bytes | None, new: bytes) -> bool:
         there = self._get(key)
@@ -222,15 +221,14 @@ class ObjectStorage(Storage):
 
     def _put(self, key: str, content: bytes, before: _Object | None) -> bool:
         """Put an object in the place of the one that was read, or where there was none; False where another came."""
-        import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-        with self._errors_reported(), self._bucket_there():
+        with self._asked() as client, self._bucket_there():
             try:
                 if before is None:
-                    obstore.put(self._client, key, content, mode="create")
+                    client.put(key, content, mode="create")
                 else:
-                    obstore.put(self._client, key, content, mode={"e_tag": before.etag})
+                    client.put(key, content, mode={"e_tag": before.etag})
             except (AlreadyExistsError, PreconditionError):
                 return False
         return True
@@ -242,11 +240,9 @@ class ObjectStorage(Storage):
         return there and there.content
 
     def _get(self, key: str) -> _Object | None:
-        import obstore
-
-        with self._errors_reported():
+        with self._asked() as client:
             try:
-                answer = obstore.get(self._client, key)
+                answer = client.get(key)
                 return _Object(bytes(answer.bytes()), answer.meta["e_tag"] or "")
             except FileNotFoundError:
                 return None
@@ -255,17 +251,13 @@ class ObjectStorage(Storage):
         return sorted(self._sizes(prefix))
 
     def _sizes(self, prefix: str) -> dict[str, int]:
-        import obstore
-
-        with self._errors_reported():
-            pages = obstore.list(self._client, prefix or None, chunk_size=_AT_ONCE)
+        with self._asked() as client:
+            pages = client.list(prefix or None, chunk_size=_AT_ONCE)
             return {one["path"]: one["size"] for page in pages for one in page}
 
     def children(self, prefix: str) -> list[str]:
-        import obstore
-
-        with self._errors_reported():
-            folders = obstore.list_with_delimiter(self._client, prefix or None)["common_prefixes"]
+        with self._asked() as client:
+            folders = client.list_with_delimiter(prefix or None)["common_prefixes"]
         return sorted(PurePosixPath(folder).name for folder in folders)
 
     def published(self, prefix: str) -> list[str]:
@@ -274,11 +266,9 @@ class ObjectStorage(Storage):
         return sorted(path.parent.name for path in manifests if path.parent.parent == PurePosixPath(prefix))
 
     def stat(self, key: str) -> tuple[int, int | str] | None:
-        import obstore
-
-        with self._errors_reported():
+        with self._asked() as client:
             try:
-                head = obstore.head(self._client, key)
+                head = client.head(key)
             except FileNotFoundError:
                 return None
         return head["size"], head["e_tag"] or ""
@@ -290,10 +280,8 @@ class ObjectStorage(Storage):
         return hashed.hexdigest()
 
     def _pieces(self, key: str) -> Iterator[Any]:
-        import obstore
-
-        with self._errors_reported():
-            yield from obstore.get(self._client, key).stream(min_chunk_size=_PIECE)
+        with self._asked() as client:
+            yield from client.get(key).stream(min_chunk_size=_PIECE)
 
     def scan(self, keys: Iterable[str]) -> pl.LazyFrame:
         paths, endpoint = [self.uri(key) for key in keys], _endpoint()
@@ -314,7 +302,3 @@ def _endpoint() -> str:
     """The host that the environment names; of one without TLS, on this machine or in the user's network, `http://`."""
     names = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
     return next((os.environ[name] for name in names if os.environ.get(name)), "")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]

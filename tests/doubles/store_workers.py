@@ -8,12 +8,13 @@ from typing import Any
 from store_rows import TABLE, drops, groups
 
 from pipelines.store import Store
+from pipelines.store.object_storage import storage_of
 from pipelines.store.storage import LocalFolder
 
 
 def count_up(root: Path, times: int, start: Barrier) -> None:
     """Add one `times` times to the number under `count`, by compare-and-swap."""
-    storage = LocalFolder(root)
+    storage = storage_of(root)
     start.wait()
     for _ in range(times):
         while True:

@@ -13,6 +13,7 @@ from pipelines.errors import LedgerError, RequestError, StoreError, UnknownName
 from pipelines.operations.report import figures, samples
 from pipelines.operations.report.section import Reasons, Section
 from pipelines.release.publish.words import word
+from pipelines.settings import storage_url
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
@@ -36,7 +37,7 @@ def write_report(home: Path, *, release: str | None = None, lang: str = "en", fi
     """
     if lang not in get_args(Lang):
         raise UnknownName("language", lang, get_args(Lang))
-    if not Home(home).data.is_dir():
+    if not Home(home).data.is_dir() and storage_url(home) is None:
         raise _nothing(home)
     words: dict[str, Any] = tomllib.loads((_HERE / "words.toml").read_text(encoding="utf-8"))[lang]
     path = file or Home(home).folder / f"report-{lang}.html"

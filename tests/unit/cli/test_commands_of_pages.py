@@ -28,6 +28,7 @@ READ_BY = {
     ("how-to.md", "toml"): ("unit/cli/test_commands_of_pages.py", '"how-to.md"'),
     ("judging.md", "toml"): ("unit/cli/test_commands_of_pages.py", '"judging.md"'),
     ("mapping.md", "toml"): ("unit/ingest/test_mapped.py", 'blocks("mapping.md", "toml")'),
+    ("object-storage.md", "toml"): ("unit/store/test_object_storage.py", 'blocks("object-storage.md", "toml")'),
     ("operating.md", "dockerfile"): ("unit/cli/test_commands_of_pages.py", 'blocks("operating.md", "dockerfile")'),
     ("operating.md", "ini"): ("e2e/test_operating_page.py", 'blocks("operating.md", "ini")'),
     ("operating.md", "nginx"): ("e2e/test_operating_page.py", 'blocks("operating.md", "nginx")'),

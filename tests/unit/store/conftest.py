@@ -8,8 +8,14 @@ from pipelines.store import Store
 
 
 @pytest.fixture(params=["a local disk", "a bucket"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    """An empty store."""
+def where(request: pytest.FixtureRequest) -> str:
+    """Where the tables and releases of every home lie."""
     if request.param == "a bucket":
         request.getfixturevalue("bucket")
+    return request.param
+
+
+@pytest.fixture
+def store(where: str, tmp_path: Path) -> Store:
+    """An empty store."""
     return Store(tmp_path / "data")

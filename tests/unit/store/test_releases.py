@@ -1,14 +1,25 @@
-"""Releases on disk: whole or not there, never changed, a pointer that moves, and where they were published."""
+"""Releases on a disk and in a bucket: whole or not there, never changed, a pointer that moves; and where they were
+published.
+"""
 
 import datetime as dt
 import json
-import shutil
 
+import polars as pl
 import pytest
+from older_home import put
 from release_rows import made, triplets
 
+from pipelines.core.files import sha256_of
 from pipelines.errors import DamagedRelease, RequestError, UnknownName
+from pipelines.store.object_storage import ObjectStorage
+from pipelines.store.parquet import write_parquet
+from pipelines.store.release_manifest import Release, Shard
 from pipelines.store.releases import FILE, UNKNOWN, Releases, note_publication, publications, require_name
+from pipelines.store.storage import LocalFolder
+from schemas.tables import TABLES
+
+pytestmark = pytest.mark.usefixtures("where")
 
 ROWS = {"rm_triplets": triplets(("s:1/b", "train"), ("s:1/a", "train"), ("s:2/a", "test"))}
 
@@ -34,22 +45,23 @@ def test_the_pointer_goes_forwards_and_back(tmp_path):
         assert Releases(tmp_path).current().name == name
     with pytest.raises(UnknownName, match="v1"):
         releases.promote("v3")
-    assert json.loads((tmp_path / "releases" / "current.json").read_text()) == {"name": "v1"}
+    assert json.loads(releases.storage.get("current.json")) == {"name": "v1"}
 
 
 def test_a_pointer_that_is_damaged_or_leads_to_nothing_says_so(tmp_path):
     made(tmp_path, "v1", ROWS)
     made(tmp_path, "v2", ROWS)
     Releases(tmp_path).promote("v2")
-    shutil.rmtree(tmp_path / "releases" / "v2")
+    storage = Releases(tmp_path).storage
+    storage.discard("v2")
     with pytest.raises(DamagedRelease, match=r"the pointer names v2(.|\n)*promote NAME \(there are: v1\)"):
         Releases(tmp_path).current()
-    (tmp_path / "releases" / "current.json").write_text("{")
+    put(storage, "current.json", b"{")
     with pytest.raises(DamagedRelease, match="v1"):
         Releases(tmp_path).current()
     Releases(tmp_path).promote("v1")
     assert Releases(tmp_path).current().name == "v1"
-    shutil.copytree(tmp_path / "releases" / "v1", tmp_path / "releases" / "v3")
+    put(storage, "v3/manifest.json", storage.get("v1/manifest.json"))
     with pytest.raises(DamagedRelease, match="speaks of v1"):
         Releases(tmp_path).read("v3")
 
@@ -82,19 +94,20 @@ def test_a_name_is_given_once(tmp_path):
 
 @pytest.mark.drill("damage")
 @pytest.mark.parametrize("harm", ["unlink", "cut", "flip"])
-@pytest.mark.parametrize("file", ["rm_triplets/train-00000-of-00001.parquet", "manifest.json"])
+@pytest.mark.parametrize("file", ["a shard", "manifest"])
 def test_what_is_not_as_it_was_written_is_damaged(tmp_path, harm, file):
-    made(tmp_path, "v1", ROWS)
-    path = tmp_path / "releases" / "v1" / file
-    content = path.read_bytes()
-    path.unlink()
+    release, storage = made(tmp_path, "v1", ROWS), Releases(tmp_path).storage
+    key = "v1/manifest.json" if file == "manifest" else storage.key("v1", release.configs["rm_triplets"][0])
+    content = storage.get(key)
+    storage.remove(key)
     if harm == "cut":
-        path.write_bytes(content[:-2])  # the last byte of a manifest is but the end of a line
+        put(storage, key, content[:-2])  # the last byte of a manifest is but the end of a line
     if harm == "flip":
-        path.write_bytes(content[:20] + bytes([content[20] ^ 1]) + content[21:])
-    with pytest.raises(DamagedRelease, match="v1"):
+        put(storage, key, content[:20] + bytes([content[20] ^ 1]) + content[21:])
+    is_there = isinstance(storage, LocalFolder) or (file, harm) != ("manifest", "unlink")
+    with pytest.raises(DamagedRelease if is_there else UnknownName, match="v1"):
         Releases(tmp_path).read("v1")
-    assert Releases(tmp_path).names() == ["v1"]
+    assert Releases(tmp_path).names() == ["v1"] * is_there, "in a bucket nothing counts without its manifest"
 
 
 def test_content_is_what_files_and_pins_say_and_nothing_else(tmp_path):
@@ -110,7 +123,7 @@ def test_an_upload_is_noted_once_and_a_line_that_was_cut_off_is_ignored_and_writ
         note_publication(tmp_path, "me/x", "v1", commit)
     noted = [(one.repo, one.tag, one.commit[0]) for one in publications(tmp_path)]
     assert noted == [("me/x", "v1", "a"), ("me/x", "v1", "b")]
-    path = tmp_path / "releases" / FILE
+    path = tmp_path / "releases" / FILE  # in the home, wherever the releases are
     path.write_bytes(path.read_bytes() + path.read_bytes()[:20])
     assert len(publications(tmp_path)) == 2
     note_publication(tmp_path, "me/x", "v2", "b" * 40)
@@ -125,3 +138,28 @@ def test_what_was_begun_counts_until_its_end_is_noted(tmp_path):
     note_publication(tmp_path, "me/x", "v1", "a" * 40)
     assert [one.commit[0] for one in publications(tmp_path)] == ["a"]
     assert len((tmp_path / "releases" / FILE).read_bytes().splitlines()) == 2
+
+
+def test_who_reads_files_has_them_in_a_folder_and_what_is_changed_there_is_put_back(tmp_path):
+    release, releases = made(tmp_path, "v1", ROWS), Releases(tmp_path)
+    folder = releases.folder("v1")
+    assert Release.model_validate_json((folder / "manifest.json").read_bytes()) == release
+    for shard in release.configs["rm_triplets"]:
+        assert sha256_of(folder / shard.path) == shard.sha256
+    assert folder.is_relative_to(tmp_path / "releases")
+    if isinstance(releases.storage, ObjectStorage):
+        (shard, other) = release.configs["rm_triplets"]
+        (folder / shard.path).write_bytes(b"of a fetch that was cut off")
+        assert sha256_of(Releases(tmp_path).folder("v1") / shard.path) == shard.sha256
+        rows = pl.read_parquet(folder / shard.path).head(1)
+        file = write_parquet(folder, shard.path, rows, TABLES["rm_triplets"].arrow_schema())
+        less = release.model_copy(
+            update={"configs": {"rm_triplets": [Shard(split="train", **file.model_dump()), other]}}
+        )
+        (folder / "manifest.json").write_bytes(less.to_bytes())
+        releases.put_back("v1")
+        assert Releases(tmp_path).read("v1") == less
+        assert Releases(tmp_path).frame("v1", "rm_triplets", "train").collect().height == 1
+        assert len(releases.storage.files("v1")) == 3, "no byte of the file before is left"
+    with pytest.raises(UnknownName):
+        releases.folder("v2")
