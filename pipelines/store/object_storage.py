@@ -32,6 +32,7 @@ from pipelines.store.manifest import MANIFEST, File
 from pipelines.store.storage import LocalFolder, Storage
 
 if TYPE_CHECKING:
+    from obstore import ObjectMeta
     from obstore.store import S3Store
 
 _POINTER = "current.json"
@@ -243,7 +244,7 @@ class ObjectStorage(Storage):
         with self._asked() as client:
             try:
                 answer = client.get(key)
-                return _Object(bytes(answer.bytes()), answer.meta["e_tag"] or "")
+                return _Object(bytes(answer.bytes()), self._etag(answer.meta))
             except FileNotFoundError:
                 return None
 
@@ -271,7 +272,16 @@ class ObjectStorage(Storage):
                 head = client.head(key)
             except FileNotFoundError:
                 return None
-        return head["size"], head["e_tag"] or ""
+        return head["size"], self._etag(head)
+
+    def _etag(self, head: "ObjectMeta") -> str:
+        if etag := head["e_tag"]:
+            return etag
+        raise StorageUnreachable(
+            "the storage gives no etags, and what one process has written another could overwrite unseen",
+            where=self.url,
+            hint="take a storage with conditional writes (docs/object-storage.md)",
+        )
 
     def sha256(self, key: str) -> str:
         hashed = hashlib.sha256()

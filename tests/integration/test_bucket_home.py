@@ -1,7 +1,9 @@
 """A home whose tables and releases lie in a bucket, from the import to the erasure, by the commands of a user."""
 
 import json
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -9,6 +11,7 @@ from typer.testing import CliRunner
 
 from pipelines.cli import app
 from pipelines.operations.doctor import examine
+from pipelines.release.publish.fetch import fetch
 from pipelines.settings import ROOT
 from pipelines.store import Store
 from pipelines.store.releases import Releases
@@ -44,6 +47,21 @@ def test_a_home_in_a_bucket_is_used_as_any_other(bucket: str, tmp_path: Path, mo
     assert pl.read_parquet(shards, hive_partitioning=False).height == tables["grpo_ecot"]
     done("report")
     assert [one for one in examine(home) if one.state == "broken"] == []
+
+    given = tmp_path / "given"
+    api = SimpleNamespace(
+        dataset_info=lambda _repo, revision: SimpleNamespace(sha="a" * 40),
+        hf_hub_download=lambda _repo, path, local_dir, **_: (
+            shutil.copytree(given, local_dir, dirs_exist_ok=True) / path
+        ),
+    )
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("GONGQING_STORAGE__URL", f"{bucket}/another-home")
+        elsewhere.setattr("pipelines.release.publish.fetch.hub_client", lambda **_: api)
+        fetched = fetch(Releases(tmp_path / "another"), "me/x")
+        assert fetched.name == "v1"
+        assert Releases(tmp_path / "another").frame("v1", "grpo_ecot").collect().height == tables["grpo_ecot"]
+        assert list((tmp_path / "another" / "releases").rglob("*.parquet")) == [], "it is in the bucket"
 
     row = Store(home / "data").read("grpo_ecot").collect()["row_id"][0]
     post = row.split("/")[0]

@@ -75,7 +75,9 @@ def fetch(releases: Releases, repo: str, revision: str = "main", progress: Progr
             where=f"{repo}@{release.name}",
             hint="take it off the Hub as the receipt of the erasure says, and export a new release",
         )
-    return releases.publish(staged, release)
+    made = releases.publish(staged, release)
+    shutil.rmtree(staged, ignore_errors=True)  # it went up to a bucket, or was renamed
+    return made
 
 
 def _erased(shard: Path, suppression: SuppressionList) -> int:
