@@ -10,7 +10,6 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from labels_made import LABELLED
 from planted_home import planted_home
 
 from pipelines.core.files import held
@@ -146,11 +145,9 @@ def test_it_is_given_away_and_comes_back(home, hub, tmp_path):
     assert list((third / "releases").rglob("*.parquet")) == []
 
 
-def test_files_for_other_trainers(labelled_store, tmp_path):
-    home = tmp_path / "home"
-    shutil.copytree(Path(labelled_store.storage.uri("")), home / "data")
-    # The fake model answers alike in two splits, and one dialogue is in many rows of so small a home.
-    made = assemble(home, "v1", allow=["not_from_a_model"], settings=LABELLED)
+def test_files_for_other_trainers(released_home, tmp_path):
+    home = Path(shutil.copytree(released_home, tmp_path / "home"))
+    made = Releases(home).read("v1")
     output = gongqing(home, "export", "jsonl", str(tmp_path / "out"), "--for", "llama-factory")
     assert (tmp_path / "out" / "dataset_info.json").stat().st_size > 0
     [written] = re.findall(r"^sft_cer_train\.jsonl: (\d+) rows", output, flags=re.MULTILINE)
