@@ -44,7 +44,8 @@ class Server(LabellingServer):
     def environment(self) -> dict[str, str]:
         """Neither password nor token stands in the command, which other users of the machine can read."""
         access = access_of(self.folder)
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("GONGQING_", "PYTHON"))}
+        away = ("GONGQING_", "PYTHON", "AWS_")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(away)}
         return {
             **kept,
             "LABEL_STUDIO_BASE_DATA_DIR": str(self.folder / DATA),

@@ -53,7 +53,7 @@ class Server(LabellingServer):
 
     def environment(self) -> dict[str, str]:
         """What it makes of the configuration goes into the project, not into the environment that projects share."""
-        away = ("GONGQING_", "POTATO_", "PYTHON")
+        away = ("GONGQING_", "POTATO_", "PYTHON", "AWS_")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(away)}
         templates = self.folder / "templates"
         templates.mkdir(mode=0o700, exist_ok=True)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from obstore import ObjectMeta
     from obstore.store import S3Store
 
+SECRETS = frozenset({"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"})
 _POINTER = "current.json"
 _AT_ONCE = 1_000  # keys in one request
 _PIECE = 8 << 20  # bytes of a file that are hashed at once

@@ -20,6 +20,7 @@ from pipelines.errors import RequestError, TrainingFailed
 from pipelines.judge import backend
 from pipelines.llm.profiles import profiles
 from pipelines.settings import AUTHOR_KEY, ROOT, load
+from pipelines.store.object_storage import SECRETS as STORAGE_SECRETS
 from pipelines.store.release_manifest import Release, text_only
 from pipelines.store.releases import Releases
 from pipelines.train import embedding, stopping
@@ -366,9 +367,11 @@ class Run:
 
 
 def secret_variables(home: Path) -> set[str]:
-    """Variables with secrets that no trainer needs, and no encoder: of the judge's models, and of authors' names."""
+    """Variables with secrets that no trainer needs, and no encoder: of the judge's models, of authors' names, and of
+    the bucket where releases lie: it reads a copy.
+    """
     every = [*profiles().values(), *profiles(load(home).llm.profiles).values()]
-    return {AUTHOR_KEY, *(profile.key_variable for profile in every if profile.key_variable)}
+    return {AUTHOR_KEY, *STORAGE_SECRETS, *(profile.key_variable for profile in every if profile.key_variable)}
 
 
 def share_gpus(environment: Mapping[str, str], trainer: int) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """What a bucket promises beyond what every storage does, and what is reported where it cannot be used."""
 
 import hashlib
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -15,10 +16,12 @@ from store_rows import TABLE, drops, groups
 
 from pipelines.core.files import storage_errors_reported
 from pipelines.errors import GongqingError, SettingsError, StorageUnreachable
+from pipelines.operations.doctor import examine
 from pipelines.settings import load
 from pipelines.store import Store
 from pipelines.store.object_storage import ObjectStorage, storage_of
 from pipelines.store.storage import LocalFolder
+from pipelines.train.launch import secret_variables
 
 
 @pytest.fixture
@@ -144,6 +147,8 @@ def test_a_storage_that_cannot_be_used_is_reported_with_place_and_hint(
             with pytest.raises(StorageUnreachable, match=words) as caught:
                 call(TABLE)
             assert (caught.value.where.startswith("s3://"), hint in caught.value.hint) == (True, True)
+        [finding] = (one for one in examine(tmp_path) if one.what == "storage")
+        assert (finding.state, words in finding.detail) == ("broken", True)
         monkeypatch.setenv("GONGQING_STORAGE__URL", bucket)
 
 
@@ -166,3 +171,8 @@ def test_without_obstore_the_message_says_what_to_install(
     with pytest.raises(GongqingError, match="obstore is not installed") as caught:
         Store(tmp_path / "data").read(TABLE)
     assert "pip install obstore" in caught.value.hint
+
+
+@pytest.mark.drill("privacy")
+def test_no_trainer_has_the_keys_of_the_bucket(bucket: str, tmp_path: Path) -> None:
+    assert {name for name in os.environ if name.startswith("AWS_") and "KEY" in name} <= secret_variables(tmp_path)
