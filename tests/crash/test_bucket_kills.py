@@ -24,11 +24,13 @@ def drilled(what: str, number: int, folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.drill("kill")
-def test_a_thousand_kills_leave_no_half_version_and_the_same_work_again_finishes(tmp_path):
-    """Of a write, a release and an erasure, before each request that they send and after each."""
-    report = drilled("kills", 1_000, tmp_path)
-    assert sum(report["kills"].values()) >= 1_000
-    assert min(report["kills"].values()) > 100
+def test_kills_leave_no_half_version_and_the_same_work_again_finishes(tmp_path):
+    """Of a write, a release and an erasure, before each request that they send and after each: two rounds kill at all
+    of these, so that more than four would show the same again.
+    """
+    report = drilled("kills", 120, tmp_path)
+    assert report["rounds"] >= 2
+    assert min(report["kills"].values()) > 20
     assert (report["half"], report["failed"]) == ([], []), report["errors"]
 
 

@@ -66,7 +66,8 @@ def test_what_was_dropped_is_content(store: Store) -> None:
     assert [versions[2].manifest.dropped_for(reason) for reason in ("too_long", "long")] == [1, 0]
 
 
-def test_every_table_reads_back_as_it_was_written_and_may_be_empty(store: Store) -> None:
+def test_every_table_reads_back_as_it_was_written_and_may_be_empty(tmp_path: Path) -> None:
+    store = Store(tmp_path / "data")
     for table, schema in TABLES.items():
         for rows in (sample(table), schema.create_empty()):
             version = store.write(table, rows, partition=PARTS[table])
