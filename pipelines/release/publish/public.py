@@ -10,7 +10,7 @@ there a missed name costs more than a lost sentence.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -164,7 +164,7 @@ class _Publisher:
         def public(batch: pa.Table, schema: pa.Schema) -> pa.Table:
             frame = pl.DataFrame(batch)
             private = self._private(frame)
-            named = _with_names(frame, self.readings, private)
+            named = _with_names(_own_texts(frame, private), self.readings)
             read = dict(zip(private, _taken(batch, private).to_pylist(), strict=True))
             published = {place: row for place in private if (row := self._public(config, read[place])) is not None}
             for place, row in zip(named, _taken(batch, named).to_pylist(), strict=True):
@@ -289,17 +289,37 @@ def read_names(release: Release, folder: Path, readings: Readings) -> None:
     Rows of sources that may not be published are left out: little of their texts is.
     """
     sources = {source.name for source in release.sources if source.consent in PUBLISHABLE}
-    for shard in (shard for shards in release.configs.values() for shard in shards):
-        for batch in _batches(folder / shard.path):
-            frame = pl.DataFrame(batch)
+    shards = (shard for shards in release.configs.values() for shard in shards)
+    for batches in _together(batch for shard in shards for batch in _batches(folder / shard.path)):
+        texts = []
+        for frame in map(pl.DataFrame, batches):
             is_withheld = ~frame["row_id"].str.extract("^([^:]*)").is_in(list(sources))
-            named = _with_names(frame, readings, is_withheld.arg_true().to_list())
-            readings.redacted([_pieces(row) for row in _taken(batch, named).to_pylist()])
+            texts.append(_own_texts(frame, is_withheld.arg_true().to_list()))
+        readings.nothing_in(pl.concat(texts)["text"].unique(maintain_order=True).to_list())  # of all in one call
+        named = (_taken(batch, _with_names(of, readings)) for batch, of in zip(batches, texts, strict=True))
+        readings.redacted([_pieces(row) for rows in named for row in rows.to_pylist()])
 
 
-def _with_names(rows: pl.DataFrame, readings: Readings, without: list[int]) -> list[int]:
-    """The numbers of those rows, `without` some, in which anything reads like personal data."""
-    texts = leaves(rows, _LABELS).filter(~pl.any_horizontal("label", "ours", "joined"), ~pl.col("row").is_in(without))
+def _together(batches: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
+    """Some batches at a time: a call of the finder costs half a second however few its texts are."""
+    some: list[pa.Table] = []
+    for batch in batches:
+        some.append(batch)
+        if sum(one.num_rows for one in some) >= ROWS_AT_ONCE:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _own_texts(rows: pl.DataFrame, without: list[int]) -> pl.DataFrame:
+    """`row` (a number), `text`: the texts of the rows that people or models wrote, `without` those of some rows."""
+    every = leaves(rows, _LABELS)
+    return every.filter(~pl.any_horizontal("label", "ours", "joined"), ~pl.col("row").is_in(without))
+
+
+def _with_names(texts: pl.DataFrame, readings: Readings) -> list[int]:
+    """The numbers of the rows with `_own_texts` in which anything reads like personal data."""
     distinct = texts["text"].unique(maintain_order=True)
     named = distinct.filter(~pl.Series(readings.nothing_in(distinct.to_list()), dtype=pl.Boolean))
     return sorted(set(texts.filter(pl.col("text").is_in(named.implode()))["row"]))
