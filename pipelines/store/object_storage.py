@@ -155,7 +155,7 @@ class ObjectStorage(Storage):
                 keys = {self._upload(path, staged, prefix) for path in staged.rglob("*") if path.is_file()}
                 if self._put(manifest, content, there):
                     break
-            if there is None:  # whoever else uploads cannot put a manifest any more
+            if there is None:  # others that upload cannot put a manifest any more
                 self._delete(set(self.files(prefix)) - keys - {manifest})
 
     def _upload(self, path: Path, staged: Path, prefix: str) -> str:

@@ -154,6 +154,11 @@ class Release(Document):
         decisive = json.dumps([files, self.pins], sort_keys=True, ensure_ascii=False)
         return digest(decisive)
 
+    @property
+    def shards(self) -> list[Shard]:
+        """The files of all configs."""
+        return [shard for shards in self.configs.values() for shard in shards]
+
     def rows(self, config: str, split: str | None = None) -> int:
         """Rows of a config, or of a split of it; 0 for one that is not there."""
         return sum(shard.rows for shard in self.configs.get(config, []) if split in (None, shard.split))

@@ -30,7 +30,7 @@ from pipelines.core.home import Home
 from pipelines.errors import DamagedRelease, RequestError, UnknownName
 from pipelines.store.manifest import MANIFEST
 from pipelines.store.object_storage import ObjectStorage, storage_of
-from pipelines.store.release_manifest import Release, Shard
+from pipelines.store.release_manifest import Release
 from pipelines.store.storage import Verified
 from schemas.dropped import Row
 
@@ -71,7 +71,7 @@ class Releases:
         Raises UnknownName; DamagedRelease where a file is missing or another.
         """
         release = self._manifest(name)
-        for shard in _shards(release):
+        for shard in release.shards:
             key = self.storage.key(name, shard)
             if problem := self._verified.fault(key, shard):
                 raise self._damaged(problem, key)
@@ -100,7 +100,7 @@ class Releases:
         if not isinstance(self.storage, ObjectStorage):
             return self.storage.root / name
         copy = self.storage.root / COPIES / name
-        for shard in _shards(self._manifest(name)):
+        for shard in self._manifest(name).shards:
             path = copy / shard.path
             if not path.is_file() or sha256_of(path) != shard.sha256:
                 with self.storage.staging() as staged:
@@ -160,7 +160,7 @@ class Releases:
         copy, manifest = self.storage.root / COPIES / name, f"{name}/{MANIFEST}"
         content = (copy / MANIFEST).read_bytes()
         keys = {
-            self.storage.key(name, shard): copy / shard.path for shard in _shards(Release.model_validate_json(content))
+            self.storage.key(name, shard): copy / shard.path for shard in Release.model_validate_json(content).shards
         }
         for key, path in keys.items():
             if self.storage.stat(key) is None:
@@ -204,10 +204,6 @@ class Releases:
             where=self.storage.uri(key),
             hint="restore the folder from a backup or from the Hub, or move it away and release again",
         )
-
-
-def _shards(release: Release) -> Iterator[Shard]:
-    return (shard for shards in release.configs.values() for shard in shards)
 
 
 def require_name(name: str, what: str = "a release") -> None:

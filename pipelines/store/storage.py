@@ -67,9 +67,7 @@ class Storage(ABC):
 
     def sweep(self) -> None:
         """Remove what killed processes left half written."""
-        if self.root.is_dir():
-            with self.staging():
-                pass
+        self._sweep(self.root / _SCRATCH)
 
     @abstractmethod
     def key(self, prefix: str, file: File) -> str:

@@ -55,7 +55,7 @@ def fetch(releases: Releases, repo: str, revision: str = "main", progress: Progr
             raise name_is_taken(release.name)
         shutil.rmtree(staged)
         return releases.read(release.name)
-    shards = [shard for shards in release.configs.values() for shard in shards]
+    shards = release.shards
     done = 0
     for shard in shards:
         path = _download(api, repo, shard.path, commit, staged)

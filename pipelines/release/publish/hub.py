@@ -122,7 +122,7 @@ def _published_commit(
 
 def _is_whole(api: Any, repo: str, head: str, release: Release) -> bool:
     """Whether every shard is at the head as it was uploaded: somebody may have changed the data set since."""
-    shards = {shard.path: shard.sha256 for shards in release.configs.values() for shard in shards}
+    shards = {shard.path: shard.sha256 for shard in release.shards}
     there = api.get_paths_info(repo, list(shards), revision=head, **_DATA_SET)
     return {file.path: file.lfs and file.lfs.sha256 for file in there if file.path in shards} == shards
 
@@ -131,7 +131,7 @@ def _our_files(api: Any, repo: str, head: str, at_head: Release | None) -> set[s
     """The files that the release at the head brought with it and that are still there."""
     if at_head is None:
         return set()
-    shards = {shard.path for shards in at_head.configs.values() for shard in shards}
+    shards = {shard.path for shard in at_head.shards}
     with hub_errors("reading the data set", repo):
         there = api.list_repo_files(repo, revision=head, **_DATA_SET)
     return (shards | EXTRA_FILES) & set(there)

@@ -79,8 +79,8 @@ def publish_rows(release: Release, source: Path, target: Path, private: PrivateT
 
 def is_public(release: Release, folder: Path) -> bool:
     """Whether the release in `folder` is a publication that came back from the Hub: it has the column `withheld`."""
-    shards = [shard for shards in release.configs.values() for shard in shards]
-    return bool(shards) and all(WITHHELD in pq.read_schema(folder / shard.path).names for shard in shards)
+    names = [pq.read_schema(folder / shard.path).names for shard in release.shards]
+    return bool(names) and all(WITHHELD in of_shard for of_shard in names)
 
 
 def require_no_private_text(folder: Path, private: PrivateTexts) -> None:
@@ -289,8 +289,7 @@ def read_names(release: Release, folder: Path, readings: Readings) -> None:
     Rows of sources that may not be published are left out: little of their texts is.
     """
     sources = {source.name for source in release.sources if source.consent in PUBLISHABLE}
-    shards = (shard for shards in release.configs.values() for shard in shards)
-    for batches in _together(batch for shard in shards for batch in _batches(folder / shard.path)):
+    for batches in _together(batch for shard in release.shards for batch in _batches(folder / shard.path)):
         texts = []
         for frame in map(pl.DataFrame, batches):
             is_withheld = ~frame["row_id"].str.extract("^([^:]*)").is_in(list(sources))
