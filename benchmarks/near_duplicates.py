@@ -290,7 +290,7 @@ def aims(measured: dict) -> Iterator[tuple[str, str, float | None, str, bool | N
         reached = None if value is None else (value >= bound if least else value <= bound)
         return f"{what} {wanted}", mode, value, "" if value is None else form.format(value), reached
 
-    for mode, bounds in (("exact", (45, 4)), ("fast", (65, 9))):
+    for mode, bounds in (("exact", (60, 4)), ("fast", (100, 9))):
         ours = found["ours", mode]
         own = ours.get("documents_per_cpu_second")
         for other, bound in zip((("datasketch", "16x8"), ("rensa", "default")), bounds, strict=True):

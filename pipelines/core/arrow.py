@@ -6,6 +6,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from pipelines.core.kernels import Bytes, Places, kernel
@@ -85,6 +88,20 @@ def strings(data: Bytes, offsets: Places) -> pl.Series:
     """The column of strings that lies in these buffers; the bytes must be UTF-8."""
     array = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
     return pl.Series(pl.from_arrow(array), dtype=pl.String)
+
+
+def _emit_four_bytes(_context: Any, data: Any, _at: Any) -> Any:
+    """`data[at : at + 4]` as a big-endian number (uint32); they must all be there. One load instead of four."""
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, given[0])
+        place = builder.bitcast(builder.gep(array.data, [given[1]]), ir.IntType(32).as_pointer())
+        return builder.bswap(builder.load(place, align=1))
+
+    return types.uint32(data, types.int64), emit
+
+
+four_bytes: Any = intrinsic(_emit_four_bytes)
 
 
 @kernel

@@ -6,17 +6,21 @@ Where the source may not be written to, as in a container, the files stand in th
 import hashlib
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 Bytes = NDArray[np.uint8]
+Halves = NDArray[np.uint16]
 Words = NDArray[np.uint32]
 Keys = NDArray[np.uint64]
 Slots = NDArray[np.int32]
@@ -41,6 +45,20 @@ def part(function: F) -> F:
     Without numba's counting of references, which would cost an inner loop more than its work.
     """
     return _compiled(function, forceinline=True, _nrt=False)
+
+
+def by_range(work: Callable[[int, int], T], n: int, least: int) -> list[T]:
+    """What `work` gives for each range of rows, begin and end, that 0 … n is divided into: one range a thread.
+
+    As many threads as polars has (POLARS_MAX_THREADS), but none for fewer than `least` rows. Kernels run beside each
+    other; each range's work may write to its own rows alone.
+    """
+    ranges = max(1, min(pl.thread_pool_size(), n // least))
+    bounds = [n * place // ranges for place in range(ranges + 1)]
+    if ranges == 1:
+        return [work(0, n)]
+    with ThreadPoolExecutor(ranges) as pool:
+        return list(pool.map(work, bounds[:-1], bounds[1:]))
 
 
 def _compiled(function: F, **options: bool) -> F:

@@ -7,12 +7,14 @@ With (bands, rows) = (b, r), two texts of Jaccard similarity s become candidates
 import numpy as np
 
 from pipelines.core.arrow import read_only
-from pipelines.core.kernels import Bytes, Keys, Places, Words, kernel
+from pipelines.core.kernels import Bytes, Halves, Keys, Places, Words, by_range, kernel
 from pipelines.dedup.components import Runs
-from pipelines.dedup.minhash import NUM_PERM, SEED, Mode, is_exact, new_block, permutations, sign
+from pipelines.dedup.minhash import NUM_PERM, SEED, Mode, new_block, permutations, sign
 from pipelines.dedup.shingles import LANES
 
 BANDS = (18, 7)
+
+_ROWS = 1024  # a thread's, at least
 
 
 def band_keys(
@@ -29,49 +31,91 @@ def band_keys(
 
     Raises UnknownName for an unknown mode.
     """
-    exact = is_exact(mode)
     b, r = bands
-    # Some permutations twice, so that the kernel works in full steps.
-    padded = -(-b * r // LANES) * LANES
-    factors, summands = (np.resize(numbers[: b * r], padded) for numbers in permutations(NUM_PERM, SEED))
+    # The first permutations of all bands, then the second ones; some twice, so that the kernel works in full steps.
+    order = np.resize(np.arange(b * r).reshape(b, r).T, -(-b * r // LANES) * LANES)
+    factors, summands = (numbers[order] for numbers in permutations(NUM_PERM, SEED, mode))
     starts, stops = offsets[:-1], offsets[1:]
     if rows is not None:
         starts, stops = read_only(starts[rows]), read_only(stops[rows])
     keys = np.empty((b, len(starts)), np.uint64)
-    _all_keys(data, starts, stops, exact, factors, summands, r, keys)
+
+    def fill(begin: int, end: int) -> None:
+        _write_keys(data, starts, stops, mode == "exact", factors, summands, r, keys, begin, end)
+
+    by_range(fill, len(starts), _ROWS)
     return keys
 
 
 @kernel
-def _all_keys(data: Bytes, starts: Places, stops: Places, exact: bool, a: Words, b: Words, r: int, keys: Keys) -> None:
-    block = new_block()
-    signature = np.empty(a.shape[0], np.uint32)
-    for row in range(keys.shape[1]):
+def _write_keys(
+    data: Bytes,
+    starts: Places,
+    stops: Places,
+    exact: bool,
+    a: Words | Halves,
+    b: Words | Halves,
+    r: int,
+    keys: Keys,
+    begin: int,
+    end: int,
+) -> None:
+    """The keys of the rows from `begin` to `end`."""
+    block = new_block(a)
+    signature = np.empty(a.shape[0], a.dtype)
+    bands = keys.shape[0]
+    of_row = np.empty(bands, np.uint64)
+    for row in range(begin, end):
         sign(data, starts[row], stops[row], exact, a, b, block, signature)
-        for band in range(keys.shape[0]):
-            key = np.uint64(band)
-            for i in range(band * r, band * r + r):
-                key = (key ^ np.uint64(signature[i])) * np.uint64(0x9E3779B97F4A7C15)
-                key ^= key >> np.uint64(31)
-            keys[band, row] = key
+        for band in range(bands):
+            of_row[band] = band
+        for first in range(0, bands * r, bands):
+            for band in range(bands):
+                key = (of_row[band] ^ np.uint64(signature[first + band])) * np.uint64(0x9E3779B97F4A7C15)
+                of_row[band] = key ^ key >> np.uint64(31)
+        for band in range(bands):
+            keys[band, row] = of_row[band]
 
 
 def runs(keys: Keys, rows: Words | None = None) -> Runs:
     """Rows with equal keys in `keys` (uint64 [n]); key i belongs to `rows[i]` (rising), or to row i.
 
-    The upper bits of the key and the number of the row are sorted as one number, which takes 8 bytes per row and a
-    quarter of the time of an argsort. The lower bits, as many as number the rows, are not compared: of n random keys
-    about n³ / 2^64 pairs agree in the upper bits alone, and candidates are verified anyway.
+    Most keys are alone, and told by their lower bits. Of the others the upper bits and the number of the row are sorted
+    as one number, which takes a quarter of the time of an argsort. The bits between, as many as number the rows, may
+    not be compared: of n random keys some pairs agree in the others alone, and candidates are verified anyway.
     """
-    n = len(keys)
-    row_bits = np.uint64(max(n - 1, 1).bit_length())
-    packed = keys >> row_bits << row_bits
-    packed |= np.arange(n, dtype=np.uint64)
+    maybe = _not_alone(keys, 8 * max(len(keys), 64))
+    row_bits = np.uint64(max(len(keys) - 1, 1).bit_length())
+    packed = keys[maybe] >> row_bits << row_bits
+    packed |= maybe
     packed.sort()
     upper = packed >> row_bits
-    same = np.zeros(n + 1, np.bool_)  # whether a row has the key of the one before it
+    same = np.zeros(len(maybe) + 1, np.bool_)  # whether a row has the key of the one before it
     np.equal(upper[1:], upper[:-1], out=same[1:-1])
     shared = same[:-1] | same[1:]
     members = (packed[shared] & ((np.uint64(1) << row_bits) - np.uint64(1))).astype(np.uint32)
     starts = np.append(np.flatnonzero(~same[:-1][shared]), len(members))
     return Runs(members if rows is None else rows[members], starts)
+
+
+@kernel
+def _not_alone(keys: Keys, least: int) -> Keys:
+    """The rows whose keys others may have too, rising: the keys of all fall into `least` slots or more, by their lower
+    bits, and these are not alone in theirs. A slot counts to two, in two bits of a byte.
+    """
+    slots = 1
+    while slots < least:
+        slots *= 2
+    mask, seen = np.uint64(slots - 1), np.zeros(slots // 4, np.uint8)
+    for row in range(keys.shape[0]):
+        slot = keys[row] & mask
+        place, shift = slot >> np.uint64(2), np.uint8((slot & np.uint64(3)) << np.uint64(1))
+        if not seen[place] >> shift & np.uint8(2):
+            seen[place] += np.uint8(1) << shift
+    rows = np.empty(keys.shape[0], np.uint64)
+    n = 0
+    for row in range(keys.shape[0]):
+        slot = keys[row] & mask
+        rows[n] = row
+        n += seen[slot >> np.uint64(2)] >> np.uint8((slot & np.uint64(3)) << np.uint64(1)) & np.uint8(2) != 0
+    return rows[:n].copy()

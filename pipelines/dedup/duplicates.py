@@ -7,6 +7,7 @@ reaches the threshold. No pair is linked that was not verified; a pair that shar
 import contextlib
 import secrets
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pipelines.core.arrow import Texts, arrow, buffers_of, read_only
-from pipelines.core.kernels import Bytes, Keys, Places, Shares, Words
+from pipelines.core.kernels import Bytes, Keys, Places, Shares, Words, by_range
 from pipelines.dedup.bands import BANDS, band_keys, runs
 from pipelines.dedup.components import Runs, roots, singletons
 from pipelines.dedup.jaccard import link, no_links, similarities
@@ -128,8 +129,13 @@ def find_duplicates(
     firsts, distinct = _first_equal(_digests(series, _new_seeds()), np.asarray(column.is_valid()))
 
     parents, links = singletons(n), no_links(n)
-    for keys in band_keys(data, offsets, mode, BANDS, rows=distinct):
-        link(data, offsets, runs(keys, distinct), threshold, parents, links)
+    keys = band_keys(data, offsets, mode, BANDS, rows=distinct)
+
+    def some_runs(begin: int, end: int) -> list[Runs]:
+        return [runs(keys[band], distinct) for band in range(begin, end)]
+
+    for of_band in chain.from_iterable(by_range(some_runs, len(keys), 1)):
+        link(data, offsets, of_band, threshold, parents, links)
 
     def order(rows: Words) -> pl.DataFrame:
         chosen_earliest, chosen_ids = (given if given is None else given.gather(rows) for given in (earliest, ids))
@@ -155,7 +161,7 @@ def find_duplicates_in(
 
     The source is read three times. Keys (8 bytes a text and band) and the texts of candidates are kept in files in
     `folder` (the system's temporary one if None) until the end; in memory are a batch of texts, then some 80 bytes a
-    text: one band at a time.
+    text and 140 a candidate: one band at a time.
 
     Args:
         source: a Parquet file, a folder of them (in the order of their names), or a call that gives record batches with

@@ -4,22 +4,34 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.core.kernels import Bytes, Places, Shares, Slots, Words, kernel, part
-from pipelines.dedup.components import Runs, find, singletons, unite
+from pipelines.core.kernels import Bytes, Keys, Places, Shares, Slots, Words, by_range, kernel, part
+from pipelines.dedup.components import Runs, root, singletons, unite
 from pipelines.dedup.minhash import shingle_hash
 from pipelines.dedup.shingles import SIZE, read_characters
 
+_SKETCH = 16  # words
+_LEAST = 256  # runs or pairs, for a thread
+
 
 class Links(NamedTuple):
-    """For n rows: the row that each was last linked to (uint32 [n]; itself if none), and their similarity (float64)."""
+    """For n rows: the row that each was last linked to (uint32 [n]; itself if none), and their similarity (float64);
+    and what most comparisons end with, made when a text is first compared.
+
+    sketches: uint64 [n, 16], a bit for each shingle, by its hash.
+    lengths: uint32 [n], the characters of a text; 0 for one that was not compared yet.
+    unlike: uint32 [n], the row that each was last compared with and not linked to.
+    """
 
     row: Words
     similarity: Shares
+    sketches: Keys
+    lengths: Words
+    unlike: Words
 
 
 def no_links(n: int) -> Links:
     """Of n rows, none of which was linked."""
-    return Links(singletons(n), np.ones(n))
+    return Links(singletons(n), np.ones(n), np.zeros((n, _SKETCH), np.uint64), np.zeros(n, np.uint32), singletons(n))
 
 
 def similarities(data: Bytes, offsets: Places, left: Words, right: Words, links: Links | None = None) -> Shares:
@@ -29,7 +41,12 @@ def similarities(data: Bytes, offsets: Places, left: Words, right: Words, links:
     `links` is not computed again.
     """
     if links is None:
-        return _similarities(data, offsets, left, right, _longest(offsets, np.concatenate([left, right])))
+        longest = _longest(offsets, np.concatenate([left, right]))
+
+        def measure(begin: int, end: int) -> Shares:
+            return _similarities(data, offsets, left[begin:end], right[begin:end], longest)
+
+        return np.concatenate(by_range(measure, len(left), _LEAST))
     known = np.where(links.row[left] == right, links.similarity[left], np.nan)
     known = np.where(links.row[right] == left, links.similarity[right], known)
     new = np.isnan(known)
@@ -44,12 +61,18 @@ def link(
 
     Afterwards any two rows of a run that are similar enough are in one component. Rows that are united already are not
     compared: what was united before decides the work, not the components. There is no limit to the length of a run;
-    only mutually different texts cost a square. The similarities are noted in `links`.
+    only mutually different texts cost a square. The similarities are noted in `links`. No row may be in two runs.
     """
-    rows = runs.rows.copy()
-    _link(
-        data, offsets, rows, runs.starts, threshold, parents, links or no_links(len(parents)), _longest(offsets, rows)
-    )
+    rows, links = runs.rows.copy(), links or no_links(len(parents))
+    linked, others, shares = np.empty_like(rows), np.empty_like(rows), np.empty(len(rows))
+    longest = _longest(offsets, rows)
+
+    def find(begin: int, end: int) -> tuple[int, int]:
+        starts = runs.starts[begin : end + 1]
+        return starts[0], _find(data, offsets, rows, starts, threshold, parents, links, longest, linked, others, shares)
+
+    for begin, n in by_range(find, len(runs.starts) - 1, _LEAST):
+        _unite(parents, links, linked[begin : begin + n], others[begin : begin + n], shares[begin : begin + n])
 
 
 def _longest(offsets: Places, rows: Words) -> int:
@@ -62,6 +85,7 @@ class _Text(NamedTuple):
 
     characters: Words
     sizes: Words
+    hashes: Words  # of the shingle that begins at each place
     table: Slots  # open addressing; a slot holds the place of a shingle, counted from 1, or 0
     firsts: Slots  # for each place the first one with the same shingle
     counted: Slots  # for each first place the number of the comparison that counted it last
@@ -72,6 +96,7 @@ def _room(longest: int) -> _Text:
     """Room for a text of so many bytes."""
     length = longest + SIZE
     return _Text(
+        np.empty(length, np.uint32),
         np.empty(length, np.uint32),
         np.empty(length, np.uint32),
         np.empty(_n_slots(longest), np.int32),
@@ -91,23 +116,28 @@ def _n_slots(n: int) -> int:
 
 @kernel
 def _read(data: Bytes, start: int, stop: int, text: _Text) -> int:
-    """Reads a text into its room and empties its table; returns the number of its characters."""
-    _, n = read_characters(data, start, stop, text.characters, text.sizes, 0, stop - start)
-    text.table[: _n_slots(n)] = 0
+    """Reads a text into its room, and hashes its shingles; returns the number of its characters."""
+    characters, hashes = text.characters, text.hashes
+    _, n = read_characters(data, start, stop, characters, text.sizes, 0, stop - start)
+    for place in range(n - SIZE + 1):
+        hashes[place] = shingle_hash(characters, place)
     return n
 
 
 @part
-def _slot(table: Slots, entered: Words, mask: int, characters: Words, place: int) -> int:
-    """The slot of the shingle at `place` of `characters` in the table of the text `entered`: or where it would be."""
-    slot = int(shingle_hash(characters, place) & mask)
+def _slot(
+    table: Slots, entered: Words, their_hashes: Words, mask: int, characters: Words, hashes: Words, place: int
+) -> int:
+    """The slot of the shingle at `place` of a text in the table of the text that is `entered`: or where it would be."""
+    slot = int(hashes[place] & mask)
     while table[slot] != 0:
         there = table[slot] - 1
-        differing = np.uint32(0)
-        for i in range(SIZE):
-            differing |= entered[there + i] ^ characters[place + i]
-        if differing == 0:
-            break
+        if their_hashes[there] == hashes[place]:
+            differing = np.uint32(0)
+            for i in range(SIZE):
+                differing |= entered[there + i] ^ characters[place + i]
+            if differing == 0:
+                break
         slot = (slot + 1) & mask
     return slot
 
@@ -116,11 +146,13 @@ def _slot(table: Slots, entered: Words, mask: int, characters: Words, place: int
 def _enter(text: _Text, n: int) -> int:
     """Enters all shingles of a text of n characters into its table; returns how many distinct ones there are."""
     # An array is taken out of its tuple once: in a loop this would cost more than the loop.
-    characters, table, firsts, counted = text.characters, text.table, text.firsts, text.counted
+    characters, hashes, table = text.characters, text.hashes, text.table
+    firsts, counted = text.firsts, text.counted
     mask = _n_slots(n) - 1
+    table[: mask + 1] = 0
     distinct = 0
     for place in range(n - SIZE + 1):
-        slot = _slot(table, characters, mask, characters, place)
+        slot = _slot(table, characters, hashes, mask, characters, hashes, place)
         if table[slot] == 0:
             table[slot] = place + 1
             counted[place] = -1
@@ -135,8 +167,9 @@ def _similarity(ours: _Text, n: int, distinct: int, theirs: _Text, m: int, compa
     comparison with the same `ours` needs a number of its own, from 0 on. Where the similarity is certain to be below
     `threshold`, 0 may be returned instead.
     """
-    our_characters, our_table, firsts, counted = ours.characters, ours.table, ours.firsts, ours.counted
-    characters, table = theirs.characters, theirs.table
+    our_characters, our_hashes, our_table = ours.characters, ours.hashes, ours.table
+    firsts, counted = ours.firsts, ours.counted
+    characters, hashes, table = theirs.characters, theirs.hashes, theirs.table
     if n < SIZE or m < SIZE:  # a shingle of fewer than five characters is a whole text, and part of no other
         if n != m:
             return 0.0
@@ -145,6 +178,7 @@ def _similarity(ours: _Text, n: int, distinct: int, theirs: _Text, m: int, compa
                 return 0.0
         return 1.0
     our_mask, mask = _n_slots(n) - 1, _n_slots(m) - 1
+    table[: mask + 1] = 0
     shared = 0
     union = distinct
     after = n  # the place after that of their last shingle, where their next one most likely is
@@ -152,7 +186,7 @@ def _similarity(ours: _Text, n: int, distinct: int, theirs: _Text, m: int, compa
         if after <= n - SIZE and our_characters[after + SIZE - 1] == characters[place + SIZE - 1]:
             match = after  # its first four characters are the last four of the shingle before
         else:
-            match = our_table[_slot(our_table, our_characters, our_mask, characters, place)] - 1
+            match = our_table[_slot(our_table, our_characters, our_hashes, our_mask, characters, hashes, place)] - 1
         if match >= 0:
             first = firsts[match]
             if counted[first] != comparison:
@@ -160,7 +194,7 @@ def _similarity(ours: _Text, n: int, distinct: int, theirs: _Text, m: int, compa
                 shared += 1
             after = match + 1
         else:
-            slot = _slot(table, characters, mask, characters, place)
+            slot = _slot(table, characters, hashes, mask, characters, hashes, place)
             if table[slot] == 0:
                 table[slot] = place + 1
                 union += 1
@@ -189,7 +223,7 @@ def _similarities(data: Bytes, offsets: Places, left: Words, right: Words, longe
 
 
 @kernel
-def _link(
+def _find(
     data: Bytes,
     offsets: Places,
     rows: Words,
@@ -198,10 +232,18 @@ def _link(
     parents: Words,
     links: Links,
     longest: int,
-) -> None:
+    linked: Words,
+    others: Words,
+    shares: Shares,
+) -> int:
+    """Writes which rows are linked, to which others, and their similarity, from `starts[0]` on: how many. Of `links` it
+    fills the sketches of the rows that it compares; `rows` are brought into another order within their run.
+    """
+    sketches, lengths, unlike = links.sketches, links.lengths, links.unlike
     ours = _room(longest)
     theirs = _room(longest)
     entered, n, distinct, comparison = -1, 0, 0, 0  # a text that leads several runs after one another is read once
+    first = end = starts[0]
     for run in range(starts.shape[0] - 1):
         # rows[begin:reached] are one component, of which rows[begin:leader] have been compared with all others; what
         # belongs to it is moved to its end.
@@ -211,24 +253,76 @@ def _link(
             leader = begin
             reached = begin + 1
             while leader < reached < stop:
+                lead = rows[leader]
+                of_leader = root(parents, lead)
                 for i in range(reached, stop):
                     row = rows[i]
-                    linked = find(parents, row) == find(parents, rows[leader])
-                    if not linked:
-                        if entered != rows[leader]:
-                            entered, comparison = rows[leader], 0
+                    same = root(parents, row) == of_leader
+                    if same or unlike[row] == lead:
+                        pass
+                    elif _far(data, offsets, sketches, lengths, lead, row, threshold, theirs):
+                        unlike[row] = lead
+                    else:
+                        if entered != lead:
+                            entered, comparison = lead, 0
                             n = _read(data, offsets[entered], offsets[entered + 1], ours)
                             distinct = _enter(ours, n)
                         m = _read(data, offsets[row], offsets[row + 1], theirs)
                         similarity = _similarity(ours, n, distinct, theirs, m, comparison, threshold)
                         comparison += 1
-                        linked = similarity >= threshold
-                        if linked:
-                            unite(parents, row, rows[leader])
-                            links.row[row], links.similarity[row] = rows[leader], similarity
-                    if linked:
+                        same = similarity >= threshold
+                        if same:
+                            linked[end], others[end], shares[end] = row, lead, similarity
+                            end += 1
+                        else:
+                            unlike[row] = lead
+                    if same:
                         rows[i] = rows[reached]
                         rows[reached] = row
                         reached += 1
                 leader += 1
             begin = reached
+    return int(end - first)
+
+
+@kernel
+def _far(
+    data: Bytes, offsets: Places, sketches: Keys, lengths: Words, one: int, other: int, threshold: float, room: _Text
+) -> bool:
+    """Whether the sketches of two rows, made here where there is none yet, show that the similarity of their texts is
+    below `threshold`.
+
+    A bit that one of them lacks is a shingle at least that the other text lacks. With d such shingles of at most S in
+    both together the similarity is at most (S - d) / (S + d).
+    """
+    for row in (one, other):
+        if lengths[row] == 0:
+            hashes = room.hashes
+            lengths[row] = _read(data, offsets[row], offsets[row + 1], room)
+            for place in range(int(lengths[row]) - SIZE + 1):
+                bit = np.uint64(hashes[place]) & np.uint64(64 * _SKETCH - 1)
+                sketches[row, bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
+    n, m = int(lengths[one]), int(lengths[other])
+    if n < SIZE or m < SIZE:
+        return False
+    differing = np.uint64(0)
+    for word in range(_SKETCH):
+        differing += _bits(sketches[one, word] ^ sketches[other, word])
+    most = n + m - 2 * SIZE + 2
+    return float(differing) * (1 + threshold) > most * (1 - threshold) + 1e-6  # beyond what rounding may decide
+
+
+@part
+def _bits(word: np.uint64) -> np.uint64:
+    """How many bits are set; LLVM knows this sum as one instruction."""
+    word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + (word >> np.uint64(2) & np.uint64(0x3333333333333333))
+    word = word + (word >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return word * np.uint64(0x0101010101010101) >> np.uint64(56)
+
+
+@kernel
+def _unite(parents: Words, links: Links, linked: Words, others: Words, shares: Shares) -> None:
+    for i in range(linked.shape[0]):
+        unite(parents, linked[i], others[i])
+        links.row[linked[i]], links.similarity[linked[i]] = others[i], shares[i]

@@ -6,6 +6,7 @@ UTF-8 bytes, read as one big-endian number.
 
 import numpy as np
 
+from pipelines.core.arrow import four_bytes
 from pipelines.core.kernels import Bytes, Words, part
 
 SIZE = 5  # characters of a shingle
@@ -24,7 +25,18 @@ def read_characters(
 
     Returns where the reading ended, and how many characters are held now.
     """
+    most = min(stop, data.shape[0] - 3)  # where four bytes can be read
     while start < stop and held < room:
+        while start < most and held < room:  # nearly all characters of a Chinese text have three bytes
+            four = four_bytes(data, start)
+            if not 0xE0000000 <= four < 0xF0000000:
+                break
+            characters[held] = four >> np.uint32(8)
+            sizes[held] = 3
+            start += 3
+            held += 1
+        if start >= stop or held >= room:
+            break
         lead = np.uint32(data[start])
         if lead < 0x80:
             size = 1

@@ -114,6 +114,18 @@ def test_the_order_of_the_texts_does_not_matter(texts: list[str | None], random:
     assert survivors(frame) == survivors(frame[order])
 
 
+@MODES
+def test_threads_share_the_work_and_change_nothing(mode: str) -> None:
+    random = Random(1)
+    texts = [random_text(120, seed) for seed in range(700)]
+    texts += [edited(text, random, 0.02) for text in texts for _ in range(2)]
+    alone = find_duplicates(texts, mode=mode)
+    assert alone.height - alone["keep"].sum() > 1000
+    for threads in (2, 3):
+        with mock.patch("polars.thread_pool_size", return_value=threads):
+            assert find_duplicates(texts, mode=mode).equals(alone)
+
+
 LONG = "我已经三个月没有好好睡觉了，每天晚上都在想工作上的事情，白天又完全提不起精神"
 LONGER = LONG + "来"
 DAYS = [date(2025, 1, day) for day in (1, 2, 3)]
