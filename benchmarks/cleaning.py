@@ -32,7 +32,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "cleaning.json"
 PEER_DOCUMENTS = 10_000
 OURS = [Tool("ours", "ours_cleaning.py", setting) for setting in ("default", "contact", "names", "paper")]
 OTHERS = [Tool("Data-Juicer", "data_juicer_cleaning.py", setting, "data-juicer") for setting in ("default", "contact")]
-AIMS = {"default": 45_000, "contact": 12_000}
+AIMS = {"default": 100_000, "contact": 25_000}
 THREADS_AIM = 1.7
 
 

@@ -106,6 +106,7 @@ def _tables() -> tuple[Traits, Codes]:
     traits[limit == 0] |= do.PLAIN
     traits[traits & do.SPECIAL > 0] &= ~np.uint32(do.PLAIN)
     traits[_codes(" \n\r")] &= ~np.uint32(do.PLAIN)
+    traits[(folded != np.arange(CODES)) | (action != do.KEPT)] &= ~np.uint32(do.PLAIN)
     return traits | traits[folded] & seen | action, folded
 
 

@@ -1,12 +1,13 @@
 """The inner loop of `pipelines.clean.characters`: a column's bytes in, its bytes in unified characters out.
 
-A row is written as often as it takes until nothing changes: what has come together may be a run, or in Chinese context.
+Most rows stay as they are, which one look at them shows. Another is written as often as it takes until nothing changes:
+what has come together may be a run, or in Chinese context.
 """
 
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.core.arrow import decoded
+from pipelines.core.arrow import decoded, decoded_of_three
 from pipelines.core.kernels import Bytes, Places, kernel
 from pipelines.text.characters import CODES  # nothing but tags, selectors and private use lies beyond
 
@@ -30,6 +31,7 @@ _FULL_QUESTION, _FULL_EXCLAMATION = 0xFF1F, 0xFF01
 _MARKS = (0x2C, 0x21, 0x3F, 0x3A, 0x3B)  # , ! ? : ;
 _EYES, _MOUTHS = (0x3A, 0x3B), (0x29, 0x2D)  # :) ;-(
 _OPENING = tuple(ord(one) for one in "（《〈【〔〖“‘")  # each followed in Unicode by what closes it
+_ALONE = (0x3002, 0x3001, 0xB7)  # 。、· stay where none of their kind is beside them
 _ZERO, _NINE = 0x30, 0x39
 _ROUNDS = 16
 
@@ -53,6 +55,16 @@ def rewrite(
     read, made = np.empty(2 * longest + 2, np.int32), np.empty(2 * longest + 2, np.int32)
     end = 0
     for row in range(rows):
+        if not paper:
+            same, seen = _unchanged(data, offsets[row], offsets[row + 1], traits, folded)
+            if same:
+                as_read = data[offsets[row] : offsets[row + 1]]
+                as_written = out[end : end + as_read.shape[0]]
+                for i in range(as_read.shape[0]):  # four times as fast as to assign the slice
+                    as_written[i] = as_read[i]
+                end += as_read.shape[0]
+                ends[row + 1], signs[row] = end, seen >> SIGNS
+                continue
         n, seen = _read(data, offsets[row], offsets[row + 1], traits, folded, read)
         if seen & SPACE and _spaced_out(read, n, traits):
             n = _closed_up(read, n, traits)
@@ -70,12 +82,47 @@ def rewrite(
 
 
 @kernel
+def _unchanged(data: Bytes, at: int, end: int, traits: Traits, folded: Codes) -> tuple[bool, np.uint32]:
+    """Whether a row is certain to be written as it is, and the traits of its characters."""
+    seen, before, pairs = np.uint32(0), np.uint32(0), np.uint32(0)
+    last, run, blanks = -1, 0, False
+    readable = data.shape[0] - 3
+    while at < end:
+        code, at = decoded_of_three(data, at, readable)
+        of = traits[min(code, CODES - 1)]
+        if not of & PLAIN:
+            if code >= CODES or of & ACTION != KEPT or folded[code] != code or code == _RETURN:
+                return False, seen
+            run = run + 1 if code == last else 1
+            limit, lone = of >> LIMIT & 0b11, of & SPECIAL and (code not in _ALONE or run > 1)
+            if code == _BLANK:
+                blanks = True
+                if at == end or last in (-1, _BLANK, _LINE) or before & TIGHT:
+                    return False, seen
+            elif code == _LINE:
+                if at == end or last in (-1, _BLANK) or run > 2:
+                    return False, seen
+            elif code == _ELLIPSIS:  # two of them behind Chinese
+                second, at = decoded(data, at) if at < end else (-1, at)
+                third = decoded(data, at)[0] if at < end else -1
+                if second != _ELLIPSIS or third in _STOPS or last in _STOPS or not before & (HAN | TIGHT):
+                    return False, seen
+            elif lone or (limit and run > limit) or (last == _BLANK and of & TIGHT):
+                return False, seen
+        pairs |= of & before
+        seen |= of
+        before, last = of, code
+    return not blanks or pairs & HAN != 0, seen  # without two Chinese characters side by side it may be spaced out
+
+
+@kernel
 def _read(data: Bytes, at: int, end: int, traits: Traits, folded: Codes, line: Codes) -> tuple[int, np.uint32]:
     """A row as folded code points without the invisible ones: how many, and the traits of all of them."""
     n, seen, inside = 0, np.uint32(0), False
+    readable = data.shape[0] - 3
     key, digit = -1, _BLANK  # where the last character under a key stands, and which it was
     while at < end:
-        code, at = decoded(data, at)
+        code, at = decoded_of_three(data, at, readable)
         if code >= CODES:
             continue
         of = traits[code]

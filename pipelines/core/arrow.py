@@ -11,7 +11,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from pipelines.core.kernels import Bytes, Places, kernel
+from pipelines.core.kernels import Bytes, Places, kernel, part
 from pipelines.errors import RequestError
 
 Texts: TypeAlias = pl.Series | pa.Array | pa.ChunkedArray | Iterable[str | bytes | None]
@@ -116,6 +116,16 @@ def decoded(data: Bytes, at: int) -> tuple[int, int]:
         return (lead & 0x0F) << 12 | (data[at + 1] & 0x3F) << 6 | data[at + 2] & 0x3F, at + 3
     high = (lead & 7) << 18 | (data[at + 1] & 0x3F) << 12
     return high | (data[at + 2] & 0x3F) << 6 | data[at + 3] & 0x3F, at + 4
+
+
+@part
+def decoded_of_three(data: Bytes, at: int, readable: int) -> tuple[int, int]:
+    """`decoded`, where most characters have three bytes; from before `readable` on four bytes can be read."""
+    if at < readable:
+        four = four_bytes(data, at)
+        if 0xE0000000 <= four < 0xF0000000:
+            return int(four >> 12 & 0xF000 | four >> 10 & 0xFC0 | four >> 8 & 0x3F), at + 3
+    return decoded(data, at)
 
 
 def column(texts: pl.Series | Iterable[str | bytes | None]) -> pl.Series:

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pipelines.core.arrow import buffers, decoded
+from pipelines.core.arrow import buffers, decoded_of_three
 from pipelines.core.kernels import Bytes, Places, kernel
 
 CODES = 0x40000  # every character with letters or signs lies below; what lies above counts as the last one
@@ -54,12 +54,12 @@ def counted(texts: pl.Series, classes: Classes, names: tuple[str, ...]) -> dict[
 
 @kernel
 def _counts(data: Bytes, offsets: Places, classes: Classes, n_classes: int) -> npt.NDArray[np.int64]:
-    rows = len(offsets) - 1
+    rows, readable = len(offsets) - 1, data.shape[0] - 3
     counts = np.zeros((rows, n_classes), np.int64)
     for row in range(rows):
         at, end, here = offsets[row], offsets[row + 1], counts[row]
         while at < end:
-            code, at = decoded(data, at)
+            code, at = decoded_of_three(data, at, readable)
             if not _TAGS <= code < _TAGS + 0x1000:
                 here[classes[min(code, len(classes) - 1)]] += 1
     return counts

@@ -147,3 +147,17 @@ def test_characters_are_settled_at_once(texts: list[str], paper: bool):
 @given(st.lists(anything, min_size=1, max_size=8))
 def test_no_row_sees_its_neighbours(texts: list[str]):
     assert unified(*texts) == [unified(text)[0] for text in texts]
+
+
+NEAR_THE_RULES = st.text("我你……。 \n，a·、-—“”（！.,", max_size=14)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.one_of(NEAR_THE_RULES, st.text(max_size=12)), min_size=1, max_size=8))
+def test_a_row_that_one_look_leaves_as_it_is_is_what_would_be_written(texts: list[str]):
+    """A row with an invisible character is always written anew."""
+    texts = [text.replace(OPEN, "") for text in texts]
+    same, signs = rewritten(pl.Series(texts, dtype=pl.String))
+    written, signs_written = rewritten(pl.Series([f"{text}\u200b" for text in texts], dtype=pl.String))
+    assert same.to_list() == written.to_list()
+    assert signs.tolist() == signs_written.tolist()
