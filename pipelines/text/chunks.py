@@ -59,6 +59,8 @@ def in_slices(work: Callable[[pl.Series], pl.Series], texts: pl.Series) -> pl.Se
     while begin < len(texts):
         within = int(np.searchsorted(ends, ends[begin] - sizes[begin] + _BYTES, side="right"))
         end = min(max(within, begin + 1), begin + _ROWS)
+        if len(texts) - end < _ROWS // 2 and ends[-1] - ends[end - 1] < _BYTES // 2:
+            end = len(texts)  # a short slice costs nearly what a long one does
         made.append(work(texts.slice(begin, end - begin)))
         begin = end
     return pl.concat(made)
