@@ -11,7 +11,7 @@ import polars as pl
 from pipelines.text.characters import CODES, Classes, counted, every_character
 from pipelines.text.chunks import in_slices
 from pipelines.text.lexicon import lexicon
-from pipelines.text.pii.placeholders import PATTERN
+from pipelines.text.pii.placeholders import without_placeholders
 
 LANGUAGES = ("mandarin", "cantonese", "japanese", "korean", "english", "classical", "other", "unknown")
 
@@ -32,7 +32,7 @@ def language(text: pl.Expr) -> pl.Expr:
 
 
 def _language(texts: pl.Series) -> pl.Series:
-    bare = texts.str.replace_all(PATTERN, " ") if texts.str.contains("[", literal=True).any() else texts
+    bare = without_placeholders(texts)
     counts = pl.DataFrame(counted(bare, _classes(), _CLASSES)).with_columns(bare.alias("text"))
     # What there is of each script, a word of letters counted as one.
     han, words = pl.sum_horizontal(_HAN), (pl.col("latin") + pl.col("foreign_latin")) / _LETTERS_OF_A_WORD

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from pipelines.text.lexicon import alternation, filled, lexicon
+from pipelines.text.pii.placeholders import without_placeholders
 from pipelines.text.words import Words, spelled
 
 LIMITS = {"under_14": 14, "under_18": 18}
@@ -32,8 +33,9 @@ def under_18(text: pl.Expr, posted_at: pl.Expr | None = None, *, answers: bool =
 def minors(text: pl.Expr, posted_at: pl.Expr | None = None, *, answers: bool = False) -> pl.Expr:
     """Whether the writer says to be younger than 14, and than 18: a struct of `under_14` and `under_18`, never null.
 
-    Without `posted_at` a year of birth says nothing. `text` is in Simplified Chinese or in English. `answers`: it
-    answers somebody, whose the school years and exams are that nobody is named for.
+    Without `posted_at` a year of birth says nothing, and a placeholder of personal data never does. `text` is in
+    Simplified Chinese or in English. `answers`: it answers somebody, whose the school years and exams are that nobody
+    is named for.
     """
     year = pl.lit(None, pl.Int32) if posted_at is None else posted_at.dt.year()
     limits = pl.Struct(dict.fromkeys(LIMITS, pl.Boolean))
@@ -42,7 +44,8 @@ def minors(text: pl.Expr, posted_at: pl.Expr | None = None, *, answers: bool = F
 
 
 def _minors(posts: pl.Series, *, answers: bool) -> pl.Series:
-    counted = posts.struct.unnest().with_columns(_near().counted(posts.struct.field("text")).values())
+    written = without_placeholders(posts.struct.field("text"))
+    counted = posts.struct.unnest().with_columns(written, *_near().counted(written).values())
     # The patterns are put to no others than the texts that hold a word of their kind.
     near = [pl.when(pl.col(kind) > 0).then("text").otherwise(pl.lit("")).alias(kind) for kind in ("english", "born")]
     counted = counted.with_columns(life=_life())

@@ -40,6 +40,16 @@ def test_a_school_year_in_an_answer_is_of_the_one_who_is_answered():
     assert frame.select(under_18(pl.col("text"))).to_series().to_list() == [True, True, True]
 
 
+def test_a_placeholder_says_nothing():
+    """[学校] may stand for a university; 学校 would be the fourth word of a pupil's days."""
+    days = "老师布置的作业写不完，考试又没考好"
+    assert limits([f"在学校，{days}，数学", f"在[学校]，{days}", f"在[学校2]，{days}"]) == [
+        "under_18",
+        "neither",
+        "neither",
+    ]
+
+
 def test_no_text_says_nothing():
     assert limits([None, "", "😀", "岁"]) == ["neither"] * 4
     assert limits([]) == []
