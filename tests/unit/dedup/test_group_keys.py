@@ -151,7 +151,8 @@ def test_a_passage_is_a_key_where_a_row_without_a_split_has_it_however_few_these
     split_of = {row: random.choice(("train", "test")) for row in texts if random.random() < 0.8}
     few = soft(texts, split_of)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(group_keys, "AT_A_TIME", 1)  # bytes: they are not few any more
+        patch.setattr(group_keys, "AT_A_TIME", 300)  # bytes, fewer than a text has: they are not few any more
+        assert min(len(text.encode()) for text in texts.values()) > 300
         assert soft(texts, split_of) == few
     passages = {row: {key for key in keys if key.startswith("p:")} for row, keys in few.items()}
     assert all(len(rows) > 1 and not rows <= split_of.keys() for rows in groups(passages))
