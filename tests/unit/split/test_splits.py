@@ -279,10 +279,10 @@ def test_refresh_after_refresh(
         require_no_leak({row: [*rows[row], *soft.get(row, [])] for row in rows}, given)
         # A split stays; a group only grows.
         after = {row["group_id"]: row for row in given.splits.iter_rows(named=True)}
-        for before in known.iter_rows(named=True):
-            now = after[before["group_id"]]
-            assert (now["split"], now["given_at"]) == (before["split"], before["given_at"])
-            assert set(now["members"]) >= set(before["members"])
+        for group in known.iter_rows(named=True):
+            now = after[group["group_id"]]
+            assert (now["split"], now["given_at"]) == (group["split"], group["given_at"])
+            assert set(now["members"]) >= set(group["members"])
         splits_of_key = given.splits.explode("members").group_by("members").agg(pl.col("split").n_unique())["split"]
         assert splits_of_key.max() in (None, 1)
         # A row in conflict names the groups that it would join, in different splits, and has a key of each.
@@ -295,8 +295,8 @@ def test_refresh_after_refresh(
         if not changing:
             assert {member for members in given.splits["members"] for member in members} <= set(KEYS)
             assert split.items() <= splits_of(given).items()  # no row that was there moves, or is dropped for a new one
-        require_same_in_any_order(given, rows, known, chance, wanted=wanted, seed=seed, soft=soft)
-        known, split = given.splits, splits_of(given)
+        before, known, split = known, given.splits, splits_of(given)
+    require_same_in_any_order(given, rows, before, chance, wanted=wanted, seed=seed, soft=soft)
 
 
 def test_those_refreshes_meet_conflicts():
@@ -459,8 +459,7 @@ def test_no_number_of_a_source_is_passed_and_what_would_fit_is_taken(
             for n in range(count)
         }
         given = give(rows, known, wanted, seed)
-        require_same_in_any_order(given, rows, known, random.Random(seed), wanted=wanted, seed=seed)
-        known, split = given.splits, splits_of(given)
+        before, known, split = known, given.splits, splits_of(given)
         pools = {"a": ("a", of_a), "b": ("b", of_b), "c": ("cd", common)}
         for name in ("test", "validation"):
             held = Counter(row[0] for row, its in split.items() if its == name)
@@ -476,6 +475,7 @@ def test_no_number_of_a_source_is_passed_and_what_would_fit_is_taken(
                 most = max(weights.values())
                 if split[row] == "train" and all(pool in numbers for pool in weights if weights[pool] == most):
                     assert any(weights[pool] > room for pool, room in numbers.items()), "it would have fitted"
+    require_same_in_any_order(given, rows, before, random.Random(seed), wanted=wanted, seed=seed)
 
 
 @settings(deadline=None, max_examples=40)
