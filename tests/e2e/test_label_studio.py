@@ -1,7 +1,10 @@
 """Two people label in the real Label Studio, a server each, on loopback: what comes back, and what is refused of it."""
 
+import secrets
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,18 @@ from pipelines.errors import GongqingError
 from pipelines.operations.erase.files import erase_from_review
 from pipelines.operations.erase.traces import ErasedIds, Scrub, TextTraces
 from pipelines.review.contract import Task
-from pipelines.review.label_studio import ACCESS, Access, access_of, ask, folder_of, projects_of, pull, push, rows_of
+from pipelines.review.label_studio import (
+    ACCESS,
+    DATA,
+    Access,
+    access_of,
+    ask,
+    folder_of,
+    projects_of,
+    pull,
+    push,
+    rows_of,
+)
 from pipelines.review.label_studio_server import PROGRAM, Server
 from pipelines.review.potato_page import choice_name, schema_name
 from pipelines.review.questions import screen_of
@@ -23,6 +37,7 @@ from pipelines.review.questions import screen_of
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("label-studio")]
 
 ONE, OTHER = "p1", "p2"
+DATABASE = "label_studio.sqlite3"
 
 
 def batch(who: str) -> list[Task]:
@@ -39,8 +54,19 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def servers(home: Path) -> Iterator[dict[str, Server]]:
     if not PROGRAM.exists():
         pytest.fail("there is no .venv-label-studio: make label-studio-env")
-    with Server(folder_of(home) / ONE, free_port()) as one, Server(folder_of(home) / OTHER, free_port()) as other:
-        yield {ONE: one, OTHER: other}
+    with Server(folder_of(home) / ONE, free_port()) as one:
+        copy_database(one.folder / DATA, folder_of(home) / OTHER / DATA)
+        with Server(folder_of(home) / OTHER, free_port()) as other:
+            yield {ONE: one, OTHER: other}
+
+
+def copy_database(made: Path, folder: Path) -> None:
+    """To make one takes half a minute. The person of the first is in the copy, too, where her token is another."""
+    folder.mkdir(parents=True)
+    with closing(sqlite3.connect(made / DATABASE)) as one, closing(sqlite3.connect(folder / DATABASE)) as other:
+        one.backup(other)
+        with other:
+            assert other.execute("UPDATE authtoken_token SET key = ?", [secrets.token_hex(20)]).rowcount == 1
 
 
 @pytest.fixture(scope="module")
