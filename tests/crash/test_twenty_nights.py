@@ -129,6 +129,7 @@ class Nights:
             processes = tree(ui.process.pid)
             os.kill(member(ui, "dagster._daemon"), signal.SIGKILL)
             assert ui.process.wait(timeout=120) == 1, "so that a service starts it again"
+            assert "the web UI has ended, for the daemon, process" in ui.log.read_text(encoding="utf-8")
             wait_until_gone(processes)
         done(self.folder, "refresh", program=PROGRAM)
 

@@ -5,7 +5,6 @@ One `gongqing ui` for most of it, and one Chromium with the operator's cookie in
 
 import http.client
 import json
-import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -301,15 +300,6 @@ def test_sigterm_ends_everything(ui):
     wait_until_gone(processes)
     assert not folder.exists()
     assert "Traceback" not in ui.log.read_text(encoding="utf-8")
-
-
-def test_where_the_daemon_dies_the_command_ends_with_an_error(home):
-    with web_ui(home) as ui:
-        processes = tree(ui.process.pid)
-        os.kill(member(ui, "dagster._daemon"), signal.SIGKILL)
-        assert ui.process.wait(timeout=120) == 1
-        assert "the web UI has ended, for the daemon, process" in ui.log.read_text(encoding="utf-8")
-        wait_until_gone(processes)
 
 
 def test_sigkill_of_the_command_ends_everything(home):
