@@ -20,7 +20,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 Bytes = NDArray[np.uint8]
-Halves = NDArray[np.uint16]
 Words = NDArray[np.uint32]
 Keys = NDArray[np.uint64]
 Slots = NDArray[np.int32]
@@ -50,8 +49,8 @@ def part(function: F) -> F:
 def by_range(work: Callable[[int, int], T], n: int, least: int) -> list[T]:
     """What `work` gives for each range of rows, begin and end, that 0 … n is divided into: one range a thread.
 
-    As many threads as polars has (POLARS_MAX_THREADS), but none for fewer than `least` rows. Kernels run beside each
-    other; each range's work may write to its own rows alone.
+    As many threads as polars has (POLARS_MAX_THREADS), but several only where each gets `least` rows. Kernels run
+    beside each other; each range's work may write to its own rows alone. Rows may be anything that is numbered.
     """
     ranges = max(1, min(pl.thread_pool_size(), n // least))
     bounds = [n * place // ranges for place in range(ranges + 1)]

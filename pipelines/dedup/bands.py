@@ -7,9 +7,9 @@ With (bands, rows) = (b, r), two texts of Jaccard similarity s become candidates
 import numpy as np
 
 from pipelines.core.arrow import read_only
-from pipelines.core.kernels import Bytes, Halves, Keys, Places, Words, by_range, kernel
+from pipelines.core.kernels import Bytes, Keys, Places, Words, by_range, kernel
 from pipelines.dedup.components import Runs
-from pipelines.dedup.minhash import NUM_PERM, SEED, Mode, new_block, permutations, sign
+from pipelines.dedup.minhash import NUM_PERM, SEED, Mode, is_exact, new_block, permutations, sign
 from pipelines.dedup.shingles import LANES
 
 BANDS = (18, 7)
@@ -31,17 +31,18 @@ def band_keys(
 
     Raises UnknownName for an unknown mode.
     """
+    exact = is_exact(mode)
     b, r = bands
     # The first permutations of all bands, then the second ones; some twice, so that the kernel works in full steps.
     order = np.resize(np.arange(b * r).reshape(b, r).T, -(-b * r // LANES) * LANES)
-    factors, summands = (numbers[order] for numbers in permutations(NUM_PERM, SEED, mode))
+    factors, summands = (numbers[order] for numbers in permutations(NUM_PERM, SEED))
     starts, stops = offsets[:-1], offsets[1:]
     if rows is not None:
         starts, stops = read_only(starts[rows]), read_only(stops[rows])
     keys = np.empty((b, len(starts)), np.uint64)
 
     def fill(begin: int, end: int) -> None:
-        _write_keys(data, starts, stops, mode == "exact", factors, summands, r, keys, begin, end)
+        _write_keys(data, starts, stops, exact, factors, summands, r, keys, begin, end)
 
     by_range(fill, len(starts), _ROWS)
     return keys
@@ -53,16 +54,16 @@ def _write_keys(
     starts: Places,
     stops: Places,
     exact: bool,
-    a: Words | Halves,
-    b: Words | Halves,
+    a: Words,
+    b: Words,
     r: int,
     keys: Keys,
     begin: int,
     end: int,
 ) -> None:
     """The keys of the rows from `begin` to `end`."""
-    block = new_block(a)
-    signature = np.empty(a.shape[0], a.dtype)
+    block = new_block()
+    signature = np.empty(a.shape[0], np.uint32)
     bands = keys.shape[0]
     of_row = np.empty(bands, np.uint64)
     for row in range(begin, end):
@@ -80,11 +81,12 @@ def _write_keys(
 def runs(keys: Keys, rows: Words | None = None) -> Runs:
     """Rows with equal keys in `keys` (uint64 [n]); key i belongs to `rows[i]` (rising), or to row i.
 
-    Most keys are alone, and told by their lower bits. Of the others the upper bits and the number of the row are sorted
-    as one number, which takes a quarter of the time of an argsort. The bits between, as many as number the rows, may
-    not be compared: of n random keys some pairs agree in the others alone, and candidates are verified anyway.
+    Most keys are alone, which a table of their lower bits shows. Of the others the upper bits and the number of the row
+    are sorted as one number, which takes a quarter of the time of an argsort. The lower bits, as many as number the
+    rows, are not compared there: few of the keys that fall into one slot agree in the upper bits alone, and candidates
+    are verified anyway.
     """
-    maybe = _not_alone(keys, 8 * max(len(keys), 64))
+    maybe = _sharing_a_slot(keys, 8 * len(keys))  # an eighth of the keys that are alone share theirs
     row_bits = np.uint64(max(len(keys) - 1, 1).bit_length())
     packed = keys[maybe] >> row_bits << row_bits
     packed |= maybe
@@ -99,12 +101,12 @@ def runs(keys: Keys, rows: Words | None = None) -> Runs:
 
 
 @kernel
-def _not_alone(keys: Keys, least: int) -> Keys:
-    """The rows whose keys others may have too, rising: the keys of all fall into `least` slots or more, by their lower
-    bits, and these are not alone in theirs. A slot counts to two, in two bits of a byte.
+def _sharing_a_slot(keys: Keys, n_slots: int) -> Keys:
+    """The rows, rising, whose key falls into the same slot as another's: by its lower bits, of `n_slots` at least. A
+    slot counts to two, in two bits of a byte.
     """
-    slots = 1
-    while slots < least:
+    slots = 4
+    while slots < n_slots:
         slots *= 2
     mask, seen = np.uint64(slots - 1), np.zeros(slots // 4, np.uint8)
     for row in range(keys.shape[0]):

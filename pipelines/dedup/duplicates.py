@@ -134,8 +134,8 @@ def find_duplicates(
     def some_runs(begin: int, end: int) -> list[Runs]:
         return [runs(keys[band], distinct) for band in range(begin, end)]
 
-    for of_band in chain.from_iterable(by_range(some_runs, len(keys), 1)):
-        link(data, offsets, of_band, threshold, parents, links)
+    for each in chain.from_iterable(by_range(some_runs, len(keys), 1)):
+        link(data, offsets, each, threshold, parents, links)
 
     def order(rows: Words) -> pl.DataFrame:
         chosen_earliest, chosen_ids = (given if given is None else given.gather(rows) for given in (earliest, ids))
@@ -160,8 +160,8 @@ def find_duplicates_in(
     """What `find_duplicates` gives, for texts that stay on the disk.
 
     The source is read three times. Keys (8 bytes a text and band) and the texts of candidates are kept in files in
-    `folder` (the system's temporary one if None) until the end; in memory are a batch of texts, then some 80 bytes a
-    text and 140 a candidate: one band at a time.
+    `folder` (the system's temporary one if None) until the end; in memory are a batch of texts, then some 160 bytes a
+    text and 140 more a candidate: one band at a time.
 
     Args:
         source: a Parquet file, a folder of them (in the order of their names), or a call that gives record batches with

@@ -18,7 +18,7 @@ class Links(NamedTuple):
     and what most comparisons end with, made when a text is first compared.
 
     sketches: uint64 [n, 16], a bit for each shingle, by its hash.
-    lengths: uint32 [n], the characters of a text; 0 for one that was not compared yet.
+    lengths: uint32 [n], the characters of a text; 0 where its sketch was not made yet.
     unlike: uint32 [n], the row that each was last compared with and not linked to.
     """
 
@@ -236,8 +236,9 @@ def _find(
     others: Words,
     shares: Shares,
 ) -> int:
-    """Writes which rows are linked, to which others, and their similarity, from `starts[0]` on: how many. Of `links` it
-    fills the sketches of the rows that it compares; `rows` are brought into another order within their run.
+    """Writes which rows are linked, to which others, and their similarity, from `starts[0]` on; returns how many links.
+    Of `links` it fills what ends later comparisons: sketches, lengths, unlike. `rows` are brought into another order
+    within their run.
     """
     sketches, lengths, unlike = links.sketches, links.lengths, links.unlike
     ours = _room(longest)
@@ -292,8 +293,8 @@ def _far(
     """Whether the sketches of two rows, made here where there is none yet, show that the similarity of their texts is
     below `threshold`.
 
-    A bit that one of them lacks is a shingle at least that the other text lacks. With d such shingles of at most S in
-    both together the similarity is at most (S - d) / (S + d).
+    Each bit in which they differ stands for a shingle, or more, that only one of the texts has. With d such shingles of
+    at most S in both together the similarity is at most (S - d) / (S + d).
     """
     for row in (one, other):
         if lengths[row] == 0:
@@ -309,7 +310,7 @@ def _far(
     for word in range(_SKETCH):
         differing += _bits(sketches[one, word] ^ sketches[other, word])
     most = n + m - 2 * SIZE + 2
-    return float(differing) * (1 + threshold) > most * (1 - threshold) + 1e-6  # beyond what rounding may decide
+    return float(differing) * (1 + threshold) > most * (1 - threshold) + 1e-6  # which rounding must not decide
 
 
 @part

@@ -3,9 +3,8 @@
 A shingle's 32-bit hash is mixed once, then each permutation p maps it to a_p · h + b_p mod 2^32, a_p odd; the signature
 holds the smallest value of each permutation (datasketch 2.0's scheme "affine32", the source of the numbers here).
 
-Modes: "exact" hashes a shingle by SHA-1, as datasketch does; "fast" by a sum of products, which costs almost nothing,
-and permutes 16 bits of it, half as many as datasketch. Both estimate the same Jaccard similarity with the same error;
-their signatures do not compare with each other.
+Modes: "exact" hashes a shingle by SHA-1, as datasketch does; "fast" by a sum of products, which costs almost nothing.
+Both estimate the same Jaccard similarity with the same error; their signatures do not compare with each other.
 """
 
 from functools import cache
@@ -15,9 +14,10 @@ import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from pipelines.core.arrow import Texts, buffers
-from pipelines.core.kernels import Bytes, Halves, Places, Words, kernel, part
+from pipelines.core.kernels import Bytes, Places, Words, kernel, part
 from pipelines.dedup.shingles import BLOCK, LANES, ROOM, SIZE, read_characters
 from pipelines.errors import RequestError, UnknownName
 
@@ -119,6 +119,7 @@ def sha1_hashes(characters: Words, sizes: Words, n: int, words: Words, hashes: W
 
 Mode = Literal["exact", "fast"]
 
+NOTHING = np.uint32(0xFFFFFFFF)  # what datasketch's MinHash holds before it has seen a shingle
 NUM_PERM, SEED = 128, 1
 
 # Odd numbers of 64 bits, drawn once, for the five places of a shingle.
@@ -128,8 +129,8 @@ _FACTORS = tuple(
 )
 
 
-def signatures(texts: Texts, num_perm: int = NUM_PERM, seed: int = SEED, mode: Mode = "exact") -> Words | Halves:
-    """MinHash signatures over UTF-8 char-5-grams, uint32 [n, num_perm]; uint16 in mode "fast".
+def signatures(texts: Texts, num_perm: int = NUM_PERM, seed: int = SEED, mode: Mode = "exact") -> NDArray[np.uint32]:
+    """MinHash signatures over UTF-8 char-5-grams, uint32 [n, num_perm].
 
     In mode "exact" row i equals `datasketch.MinHash(num_perm, seed)`'s `hashvalues` after an update with every shingle
     of text i (datasketch 2.0). A text of 1 to 4 characters is one shingle; an empty text or a null has none, and all
@@ -137,28 +138,30 @@ def signatures(texts: Texts, num_perm: int = NUM_PERM, seed: int = SEED, mode: M
 
     Raises RequestError for an unknown mode, no permutation, or what is no text.
     """
-    a, b = permutations(num_perm, seed, mode)
+    exact = is_exact(mode)
+    a, b = permutations(num_perm, seed)
     data, offsets = buffers(texts)
-    rows = np.empty((len(offsets) - 1, num_perm), a.dtype)
-    _sign_all(data, offsets, mode == "exact", a, b, rows)
+    rows = np.empty((len(offsets) - 1, num_perm), np.uint32)
+    _sign_all(data, offsets, exact, a, b, rows)
     return rows
 
 
-@cache
-def permutations(num_perm: int, seed: int, mode: Mode) -> tuple[Words, Words] | tuple[Halves, Halves]:
-    """The factors and summands of datasketch's permutations, uint32 [num_perm] each; in mode "fast" their lower halves.
-
-    Raises RequestError for no permutation, UnknownName for another mode.
-    """
+def is_exact(mode: str) -> bool:
+    """Whether `mode` is "exact"; raises UnknownName if it is not "fast" either."""
     if mode not in get_args(Mode):
         raise UnknownName("mode", mode, get_args(Mode))
+    return mode == "exact"
+
+
+@cache
+def permutations(num_perm: int, seed: int) -> tuple[Words, Words]:
+    """The factors and summands of datasketch's permutations, uint32 [num_perm] each."""
     if num_perm < 1:
         raise RequestError(f"a signature needs permutations, not {num_perm}", hint="128 is the usual number")
     from datasketch import MinHash  # type: ignore[import-untyped]
 
     a, b = MinHash(num_perm=num_perm, seed=seed).permutations
-    a, b = np.ascontiguousarray(a, np.uint32), np.ascontiguousarray(b, np.uint32)
-    return (a, b) if mode == "exact" else (a.astype(np.uint16), b.astype(np.uint16))
+    return np.ascontiguousarray(a, np.uint32), np.ascontiguousarray(b, np.uint32)
 
 
 class Block(NamedTuple):
@@ -168,44 +171,31 @@ class Block(NamedTuple):
     sizes: Words
     words: Words  # of SHA-1
     hashes: Words
-    permuted: Words | Halves  # what the permutations take of the hashes
 
 
 @kernel
-def new_block(a: Words | Halves) -> Block:
-    """Working space for permutations with factors `a`, to be used for one text after the other."""
+def new_block() -> Block:
+    """Working space, to be used for one text after the other."""
     return Block(
         np.zeros(ROOM + SIZE, np.uint32),
         np.zeros(ROOM + SIZE, np.uint32),
         np.empty((7, ROOM), np.uint32),
         np.empty(ROOM, np.uint32),
-        np.empty(ROOM, a.dtype),
     )
 
 
 @kernel
-def _sign_all(
-    data: Bytes, offsets: Places, exact: bool, a: Words | Halves, b: Words | Halves, rows: Words | Halves
-) -> None:
-    block = new_block(a)
+def _sign_all(data: Bytes, offsets: Places, exact: bool, a: Words, b: Words, rows: Words) -> None:
+    block = new_block()
     for row in range(rows.shape[0]):
         sign(data, offsets[row], offsets[row + 1], exact, a, b, block, rows[row])
 
 
 @kernel
-def sign(
-    data: Bytes,
-    start: int,
-    stop: int,
-    exact: bool,
-    a: Words | Halves,
-    b: Words | Halves,
-    block: Block,
-    signature: Words | Halves,
-) -> None:
+def sign(data: Bytes, start: int, stop: int, exact: bool, a: Words, b: Words, block: Block, signature: Words) -> None:
     """The signature of the text `data[start:stop]`, block by block, into `signature`."""
-    characters, sizes, words, hashes, permuted = block
-    signature[:] = 0xFFFFFFFF  # what datasketch's MinHash holds before it has seen a shingle, or the half of it
+    characters, sizes, words, hashes = block
+    signature[:] = NOTHING
     held = 0
     while start < stop:
         start, held = read_characters(data, start, stop, characters, sizes, held, BLOCK + SIZE - 1)
@@ -222,9 +212,7 @@ def sign(
         for i in range(n, padded):
             hashes[i] = hashes[n - 1]  # a minimum does not mind seeing a value twice
         _mix(hashes, padded)
-        for i in range(padded):
-            permuted[i] = hashes[i]
-        _lower(permuted, padded, a, b, signature)
+        _lower(hashes, padded, a, b, signature)
         if start < stop:  # the next block begins with the last characters of this one
             held -= SIZE - 1
             for i in range(SIZE - 1):
@@ -263,7 +251,7 @@ def _mix(hashes: Words, n: int) -> None:
 
 
 @part
-def _lower(hashes: Words | Halves, n: int, a: Words | Halves, b: Words | Halves, signature: Words | Halves) -> None:
+def _lower(hashes: Words, n: int, a: Words, b: Words, signature: Words) -> None:
     """Lowers each value of `signature` to the smallest that its permutation gives of hashes 0 … n - 1. Some hashes for
     all permutations, then the next: permutations lie side by side in a register, so that no minimum has to be taken
     across one.
@@ -272,5 +260,5 @@ def _lower(hashes: Words | Halves, n: int, a: Words | Halves, b: Words | Halves,
         for p in range(signature.shape[0]):
             least, factor, summand = signature[p], a[p], b[p]
             for s in range(LANES):
-                least = min(least, signature.dtype.type(factor * hashes[first + s] + summand))
+                least = min(least, np.uint32(factor * hashes[first + s] + summand))
             signature[p] = least
