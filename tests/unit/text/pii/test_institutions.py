@@ -36,12 +36,10 @@ STAYS = [
 
 
 def test_what_is_named_is_found_whole_and_of_its_kind():
-    found = {}
-    for text in NAMED:
-        data = text.encode()
-        found[text] = [
-            [kind, data[start:end].decode()] for _, start, end, kind, _ in find(pl.Series([text])).iter_rows()
-        ]
+    found = {text: [] for text in NAMED}
+    for row, start, end, kind, _ in find(pl.Series(list(NAMED))).iter_rows():
+        text = list(NAMED)[row]
+        found[text].append([kind, text.encode()[start:end].decode()])
     assert {text: spans for text, spans in found.items() if spans != [NAMED[text]]} == {}
 
 
