@@ -44,7 +44,7 @@ def minors(text: pl.Expr, posted_at: pl.Expr | None = None, *, answers: bool = F
 
 
 def _minors(posts: pl.Series, *, answers: bool) -> pl.Series:
-    written = without_placeholders(posts.struct.field("text"))
+    written = without_placeholders(posts.struct.field("text"), "某")
     counted = posts.struct.unnest().with_columns(written, *_near().counted(written).values())
     # The patterns are put to no others than the texts that hold a word of their kind.
     near = [pl.when(pl.col(kind) > 0).then("text").otherwise(pl.lit("")).alias(kind) for kind in ("english", "born")]

@@ -26,6 +26,6 @@ NAMED = rf"\[({'|'.join(KINDS)})([2-9]|[1-9][0-9]+)?\]"
 PATTERN = rf"\[(?:(?:{'|'.join(KINDS)})(?:[2-9]|[1-9][0-9]+)?|表情)\]"
 
 
-def without_placeholders(texts: pl.Series) -> pl.Series:
-    """`texts` with a blank in the place of each placeholder, whose words nobody wrote."""
-    return texts.str.replace_all(PATTERN, " ") if texts.str.contains("[", literal=True).any() else texts
+def without_placeholders(texts: pl.Series, instead: str) -> pl.Series:
+    """`texts` with something else in the place of each placeholder, whose words nobody wrote."""
+    return texts.str.replace_all(PATTERN, instead) if texts.str.contains("[", literal=True).any() else texts
