@@ -41,13 +41,10 @@ def test_a_school_year_in_an_answer_is_of_the_one_who_is_answered():
 
 
 def test_a_placeholder_says_nothing():
-    """[学校] may stand for a university; 学校 would be the fourth word of a pupil's days."""
+    """[学校] may stand for a university; 学校 would be the fourth word of a pupil's days. A name is somebody else's."""
     days = "老师布置的作业写不完，考试又没考好"
-    assert limits([f"在学校，{days}，数学", f"在[学校]，{days}", f"在[学校2]，{days}"]) == [
-        "under_18",
-        "neither",
-        "neither",
-    ]
+    assert limits([f"在学校，{days}", f"在[学校]，{days}", f"在[学校2]，{days}"]) == ["under_18", "neither", "neither"]
+    assert limits(["[姓名]今年15岁了，总是不听话", "我叫[姓名]，今年15岁"]) == ["neither", "under_18"]
 
 
 def test_no_text_says_nothing():
