@@ -11,7 +11,6 @@ import polars as pl
 from pipelines.clean.normalise import Profile, normalised
 from pipelines.settings import Cleaning
 from pipelines.text.chunks import with_rows
-from pipelines.text.pii.placeholders import PATTERN
 from pipelines.text.pii.redaction import redact, without_addresses
 from pipelines.text.script import simplified
 from schemas.posts import PII
@@ -98,11 +97,6 @@ def cleaned_labels(labels: pl.Series, cleaning: Cleaning) -> Callable[[pl.Expr],
         known.update(zip(new, cleaned(cells, cleaning)[0]["text"], strict=True))
     made = pl.Series([known[one] for one in distinct], dtype=pl.String)
     return lambda label: label.replace_strict(distinct, made, default=None, return_dtype=pl.String)
-
-
-def without_placeholders(text: pl.Expr) -> pl.Expr:
-    """`text` without placeholders: the words of its writer alone."""
-    return text.str.replace_all(PATTERN, "")
 
 
 def first_reason(*reasons: tuple[pl.Expr, pl.Expr | str, pl.Expr | str]) -> pl.Expr:

@@ -9,7 +9,7 @@ from functools import cache
 
 import polars as pl
 
-from pipelines.clean.cells import NO_PII, as_written, cleaned, cleaned_labels, first_reason, without_placeholders
+from pipelines.clean.cells import NO_PII, as_written, cleaned, cleaned_labels, first_reason
 from pipelines.clean.lengths import REASON as TOO_LONG
 from pipelines.clean.lengths import split_dialogues
 from pipelines.core.stage import stage
@@ -18,7 +18,7 @@ from pipelines.text.chunks import in_shares
 from pipelines.text.keys import han_ratio, n_chars
 from pipelines.text.lexicon import alternation, filled, lexicon
 from pipelines.text.minors import minors
-from pipelines.text.pii.placeholders import EMOTICON
+from pipelines.text.pii.placeholders import EMOTICON, without_placeholders
 from pipelines.text.risk import risk
 from pipelines.text.script import script
 from schemas.dialogues import CleanDialogues, ImportedDialogues

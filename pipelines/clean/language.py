@@ -32,7 +32,7 @@ def language(text: pl.Expr) -> pl.Expr:
 
 
 def _language(texts: pl.Series) -> pl.Series:
-    bare = without_placeholders(texts, " ")
+    bare = without_placeholders(texts, " ") if texts.str.contains("[", literal=True).any() else texts
     counts = pl.DataFrame(counted(bare, _classes(), _CLASSES)).with_columns(bare.alias("text"))
     # What there is of each script, a word of letters counted as one.
     han, words = pl.sum_horizontal(_HAN), (pl.col("latin") + pl.col("foreign_latin")) / _LETTERS_OF_A_WORD

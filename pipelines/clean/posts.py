@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from pipelines.clean.cells import NO_PII, as_written, cleaned, cleaned_labels, first_reason, without_placeholders
+from pipelines.clean.cells import NO_PII, as_written, cleaned, cleaned_labels, first_reason
 from pipelines.clean.credentials import without_credentials
 from pipelines.clean.language import language
 from pipelines.clean.lengths import REASON as TOO_LONG
@@ -14,6 +14,7 @@ from pipelines.settings import Cleaning, Filters, Settings
 from pipelines.text.chunks import in_shares
 from pipelines.text.keys import han_ratio, n_chars
 from pipelines.text.minors import minors
+from pipelines.text.pii.placeholders import without_placeholders
 from pipelines.text.relevance import relevance
 from pipelines.text.risk import risk
 from pipelines.text.script import script

@@ -18,7 +18,7 @@ import polars as pl
 from pipelines.core.arrow import buffers, decoded
 from pipelines.core.kernels import Bytes, Keys, Places, Shares, kernel
 from pipelines.text.characters import CODES
-from pipelines.text.pii.placeholders import PATTERN
+from pipelines.text.pii.placeholders import without_placeholders
 
 WEIGHTS = Path(__file__).parent / "lexicons" / "emotional_context.json"
 # A pair of characters is its first character times this, plus its second one; a single character stands for itself.
@@ -62,7 +62,7 @@ def scores(texts: pl.Series, weights: Mapping[str, float]) -> pl.Series:
 
 
 def _scores(texts: pl.Series, model: Model) -> pl.Series:
-    data, offsets = buffers(texts.str.replace_all(PATTERN, ""))
+    data, offsets = buffers(without_placeholders(texts))
     sums = _sums(data, offsets, model.grams.single, model.grams.pairs, model.grams.numbers, model.weights)
     return pl.Series(texts.name, 1 / (1 + np.exp(-sums)), dtype=pl.Float64)
 

@@ -4,10 +4,13 @@ The n-th different value of a kind inside one post carries n, from 2 on; every l
 """
 
 from types import MappingProxyType
+from typing import TypeVar
 
 import polars as pl
 
 from schemas.labels import PII_KINDS
+
+Text = TypeVar("Text", pl.Expr, pl.Series)
 
 _CHINESE = "电话 QQ 微信 邮箱 身份证 银行卡 车牌 网址 账号 姓名 学校 单位 医院 地址"
 _ENGLISH = "phone QQ WeChat email ID card plate link account name school employer hospital address"
@@ -26,6 +29,6 @@ NAMED = rf"\[({'|'.join(KINDS)})([2-9]|[1-9][0-9]+)?\]"
 PATTERN = rf"\[(?:(?:{'|'.join(KINDS)})(?:[2-9]|[1-9][0-9]+)?|表情)\]"
 
 
-def without_placeholders(texts: pl.Series, instead: str) -> pl.Series:
-    """`texts` with something else in the place of each placeholder, whose words nobody wrote."""
-    return texts.str.replace_all(PATTERN, instead) if texts.str.contains("[", literal=True).any() else texts
+def without_placeholders(text: Text, instead: str = "") -> Text:
+    """`text` with something else, or nothing, in the place of each placeholder: the words of its writer alone."""
+    return text.str.replace_all(PATTERN, instead)
