@@ -94,7 +94,8 @@ def _unchanged(data: Bytes, at: int, end: int, traits: Traits, folded: Codes) ->
             if code >= CODES or of & ACTION != KEPT or folded[code] != code or code == _RETURN:
                 return False, seen
             run = run + 1 if code == last else 1
-            limit, lone = of >> LIMIT & 0b11, of & SPECIAL and (code not in _ALONE or run > 1)
+            limit = of >> LIMIT & 0b11
+            unified = of & SPECIAL != 0 and (code not in _ALONE or run > 1)  # by its neighbours
             if code == _BLANK:
                 blanks = True
                 if at == end or last in (-1, _BLANK, _LINE) or before & TIGHT:
@@ -107,7 +108,7 @@ def _unchanged(data: Bytes, at: int, end: int, traits: Traits, folded: Codes) ->
                 third = decoded(data, at)[0] if at < end else -1
                 if second != _ELLIPSIS or third in _STOPS or last in _STOPS or not before & (HAN | TIGHT):
                     return False, seen
-            elif lone or (limit and run > limit) or (last == _BLANK and of & TIGHT):
+            elif unified or (limit and run > limit) or (last == _BLANK and of & TIGHT):
                 return False, seen
         pairs |= of & before
         seen |= of

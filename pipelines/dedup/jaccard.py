@@ -67,11 +67,11 @@ def link(
     linked, others, shares = np.empty_like(rows), np.empty_like(rows), np.empty(len(rows))
     longest = _longest(offsets, rows)
 
-    def find(begin: int, end: int) -> tuple[int, int]:
+    def find_some(begin: int, end: int) -> tuple[int, int]:
         starts = runs.starts[begin : end + 1]
         return starts[0], _find(data, offsets, rows, starts, threshold, parents, links, longest, linked, others, shares)
 
-    for begin, n in by_range(find, len(runs.starts) - 1, _LEAST):
+    for begin, n in by_range(find_some, len(runs.starts) - 1, _LEAST):
         _unite(parents, links, linked[begin : begin + n], others[begin : begin + n], shares[begin : begin + n])
 
 
@@ -324,6 +324,7 @@ def _bits(word: np.uint64) -> np.uint64:
 
 @kernel
 def _unite(parents: Words, links: Links, linked: Words, others: Words, shares: Shares) -> None:
+    """Joins the components of rows that are linked, and notes the links."""
     for i in range(linked.shape[0]):
         unite(parents, linked[i], others[i])
         links.row[linked[i]], links.similarity[linked[i]] = others[i], shares[i]
