@@ -163,11 +163,11 @@ def test_settings_that_cannot_be_read_silence_nothing(
     monkeypatch.setattr("shutil.disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))  # type: ignore[attr-defined]
     look(home, instance)
     receiver.messages.clear()
-    tomorrow = dt.datetime.now(SHANGHAI) + dt.timedelta(days=1)
+    noon = dt.datetime.now(SHANGHAI).replace(hour=12) + dt.timedelta(days=2)  # more than a day on, whatever the hour
     for content in ("[alerts]\nwindw = 3\n", "[alerts\n"):
         (home / "gongqing.toml").write_text(content, encoding="utf-8")
         run(instance, broken)
-        look(home, instance, tomorrow.replace(hour=12))  # the hour of the news is as unknown as all else
+        look(home, instance, noon)  # the hour of the news is as unknown as all else
     assert "the settings cannot be read: no schedule runs" in titles(receiver)
     assert "refresh failed at broken" in titles(receiver)
     assert any("disk" in title for title in titles(receiver))
