@@ -11,7 +11,7 @@ import polars as pl
 from pipelines.clean.normalise import Profile, normalised
 from pipelines.settings import Cleaning
 from pipelines.text.chunks import with_rows
-from pipelines.text.pii.redaction import redact, without_addresses
+from pipelines.text.pii.redaction import find, redact, without_addresses
 from pipelines.text.script import simplified
 from schemas.posts import PII
 
@@ -75,9 +75,12 @@ def _settled(
         read = pl.DataFrame({"row": rows, "group": groups.gather(rows), "text": redacted.texts})
         read = read.with_columns(made=simplified(normalised(pl.col("text"), profile)))
         texts = with_rows(texts, rows, read["made"])
-        # Whole groups, in which numbers of placeholders are given.
-        changed = read.filter(pl.col("made") != pl.col("text"))["group"].unique()
-        rows = read.filter(pl.col("group").is_in(changed.implode()))["row"]
+        # What this has uncovered stands in a text that it has changed. Its group is read again whole: that names it
+        # elsewhere, and numbers the placeholders.
+        changed = read.filter(pl.col("made") != pl.col("text"))
+        hits = find(changed["made"], changed["group"], names=cleaning.names, ner=cleaning.ner)
+        uncovered = changed["group"].gather(hits["row"]).unique()
+        rows = read.filter(pl.col("group").is_in(uncovered.implode()))["row"]
         if rows.is_empty():
             break
     return texts, pl.concat(counts)

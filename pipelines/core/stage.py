@@ -34,7 +34,8 @@ class Stage:
     without a model the function is handed none, and returns its tables; any other stage that asks waits for one.
     `by_row`: each row of its one table follows from one row of one parent and the settings, so that it is made chunk by
     chunk, and only of what is new. Of the parents in `looks_up` a row also takes those rows whose second column there
-    is as its first, with the columns named behind these: {"splits": ("group_id", "group_id", "split")}.
+    is as its first, with the columns named behind these: {"splits": ("group_id", "group_id", "split")}. Of a parent in
+    `whole` all rows are one piece, for some of them follow from each other.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Stage:
     structural: bool
     by_row: bool
     looks_up: Mapping[str, tuple[str, ...]]
+    whole: tuple[str, ...]
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -102,6 +104,7 @@ def stage(
     structural: bool = False,
     by_row: bool = False,
     looks_up: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    whole: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """Attaches the record of a stage to its function, as `function.stage`; the function stays as it is.
 
@@ -121,6 +124,7 @@ def stage(
             structural,
             by_row,
             looks_up,
+            whole,
         )
         function.stage = record  # type: ignore[attr-defined]
         return function

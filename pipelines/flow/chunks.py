@@ -5,7 +5,7 @@ new day of posts makes one piece another, and the others stay.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from pipelines.store.chunks import of_part
@@ -27,16 +27,17 @@ class Piece(NamedTuple):
     chunks: list[tuple[Version, Chunk]]
 
 
-def pieces(parents: list[Version], run: Run) -> Iterator[Piece]:
-    """The pieces of the rows of all parents, in their order, as a run makes them."""
+def pieces(parents: list[Version], run: Run, whole: Collection[str] = ()) -> Iterator[Piece]:
+    """The pieces of the rows of all parents, in their order, as a run makes them; of those in `whole` one each."""
     chunks: list[tuple[Version, Chunk]] = []
     for version in parents:
         for chunk in of_part(version.manifest.files, "rows"):
-            if chunks and (chunks[0][0].table != version.table or _rows(chunks) + chunk.rows > _MOST_ROWS):
+            full = version.table not in whole and _rows(chunks) + chunk.rows > _MOST_ROWS
+            if chunks and (full or chunks[0][0].table != version.table):
                 yield _piece(chunks, run)
                 chunks = []
             chunks.append((version, chunk))
-            if int(_content(chunk)[:8], 16) / 16**8 < chunk.rows / _ROWS:
+            if version.table not in whole and int(_content(chunk)[:8], 16) / 16**8 < chunk.rows / _ROWS:
                 yield _piece(chunks, run)
                 chunks = []
     if chunks:

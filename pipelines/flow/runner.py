@@ -366,7 +366,7 @@ class Runner:
         for parent in of_rows:
             self.store.require_todays(parent)
         chunks = []
-        for piece in pieces(of_rows, run):
+        for piece in pieces(of_rows, run, stage.whole):
             known = {table: self._looked_up(piece, rows, *stage.looks_up[table]) for table, rows in looked_up.items()}
             chunks.append((digest(" ".join([piece.name, *map(content_of, known.values())])), piece, known))
 

@@ -277,6 +277,9 @@ def make_grpo_coe(unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.D
     reads=("prompts", "sampling.variants"),
     units={"grpo_cer": {"round": ("sampled_turns", "sampled_rewrites")}},
     optional_parents=("sampled_rewrites",),
+    by_row=True,
+    looks_up={"splits": ("group_id", "group_id", "split")},
+    whole=("sampled_rewrites",),  # of a round with a rewriting lost no other is asked
 )
 def make_grpo_cer(
     sampled_turns: pl.DataFrame,

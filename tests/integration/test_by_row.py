@@ -1,18 +1,24 @@
 """Stages that look at one row at a time: made only of what is new, and the same as if all were."""
 
+from collections import Counter
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
+from unique_rows import rounds, sampled_round, splits
 
 from pipelines.core.home import Home
 from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
 from pipelines.settings import Cleaning, Settings
 from pipelines.store import Store
+from pipelines.trainsets.prompt_sets import cer_prompts
 from schemas.dialogues import CleanDialogues
 from schemas.posts import RawPosts
+from schemas.training import SampledRewrites
 
 CLEAN = next(stage for stage in STAGES if stage.name == "clean_posts")
 SETTINGS = Settings(cleaning=Cleaning(names="none"))  # each piece would take as long to look for them as the rest
@@ -125,3 +131,34 @@ def test_a_row_that_is_looked_up_and_changes_makes_its_piece_again(
     assert changed["row_id"].to_list() == [row]
     stayed = {file.made_from for file in before.manifest.files} & {file.made_from for file in after.manifest.files}
     assert len(stayed) == len({file.made_from for file in before.manifest.files}) - 1 > 2
+
+
+def test_rewritings_of_a_round_are_one_piece_wherever_their_table_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`grpo_cer`: a rewriting that is lost takes those of its round along, which stand in other chunks."""
+    monkeypatch.setattr("pipelines.store.parquet._CHUNK_ROWS", 10)
+    monkeypatch.setattr("pipelines.flow.chunks._ROWS", 10)
+    store, stage = Store(Home(tmp_path).data), next(stage for stage in STAGES if stage.name == "grpo_cer")
+    turns = [sampled_round(f"{number:02d}", 1, ["seeker: 我睡不着"], "抱抱") for number in range(40)]
+    again = [rewriting(turn, variant) for turn in turns for variant in "DPR"]
+    again[7]["history"] = [{"role": "seeker", "text": "我睡不着" * 2000}]
+    store.write("splits", splits(g1="train"))
+    store.write("sampled_turns", rounds(*turns))
+    store.write("sampled_rewrites", pl.DataFrame(again, schema=SampledRewrites.polars_schema()))
+    assert len(store.version("sampled_rewrites").manifest.files) > 4
+    (version,) = Runner(store, SETTINGS).run(stage)
+    assert len(version.manifest.files) > 4
+    made = cer_prompts(
+        *(store.read(name).collect() for name in ("sampled_turns", "splits")),
+        rewrites=store.read("sampled_rewrites").collect(),
+    )
+    read = store.read("grpo_cer").collect(), store.read_dropped("grpo_cer").collect()
+    for by_piece, whole in zip(read, made, strict=True):
+        assert_frame_equal(by_piece, whole, check_row_order=False)
+    assert Counter(read[1]["reason"]) == {"overlong_prompt": 1, "variant_lost": 2}
+
+
+def rewriting(turn: dict[str, Any], variant: str) -> dict[str, Any]:
+    ids = {"dialogue_id": f"{turn['dialogue_id']}~{variant}", "source_dialogue_id": turn["dialogue_id"]}
+    return turn | ids | {"variant": variant}

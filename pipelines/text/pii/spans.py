@@ -1,6 +1,6 @@
 """Where something stands in a column of texts: the form in which every finder answers, and a vectorised `finditer`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import polars as pl
 
@@ -40,31 +40,24 @@ def matches(texts: pl.Series, hit: str, *, cue: str = "", tail: str = "") -> pl.
     if rows.is_empty():
         return pl.DataFrame(schema=MATCHES)
     marked = texts.gather(rows).str.replace_all(pattern, f"${{1}}{OPEN}${{2}}{CLOSE}${{3}}")
-    length = pl.col("piece").str.len_bytes().cast(pl.Int64)
-    pieces = (
-        pl.DataFrame({"row": rows.cast(pl.UInt32), "piece": marked.str.split(OPEN)})
-        .explode("piece")
-        .with_columns(
-            # A hit is preceded in its row by one mark for itself and two for each hit before it.
-            start=(length.cum_sum() - length).over("row")
-            - pl.int_range(pl.len(), dtype=pl.Int64).over("row").sub(1) * len(CLOSE.encode()),
-            parts=pl.col("piece").str.splitn(CLOSE, 2),
-        )
-        .unnest("parts")
-        .rename({"field_0": "hit", "field_1": "after"})
-        .with_columns(before=pl.coalesce("after", "hit").shift(1))
-        .filter(pl.col("after").is_not_null())
-    )
+    found = [(row, *one) for row, text in zip(rows, marked, strict=True) for one in _marked(text)]
+    hits = pl.DataFrame(found, schema=MATCHES, orient="row")
     # The cue ends where the hit starts, so it is the end of what stands before.
-    return pieces.select(
-        "row",
-        "start",
-        end=pl.col("start") + pl.col("hit").str.len_bytes().cast(pl.Int64),
+    return hits.with_columns(
         cue=pl.col("before").str.extract(f"({cue})$") if cue else pl.lit(""),
-        hit="hit",
         before=pl.col("before").str.tail(_CONTEXT),
-        after=pl.col("after").str.head(_CONTEXT),
-    ).cast(MATCHES)
+    )
+
+
+def _marked(text: str) -> Iterator[tuple[int, int, None, str, str, str]]:
+    """The marked hits of a text, in the columns of MATCHES behind the first; `before` reaches to the hit before."""
+    before, *pieces = text.split(OPEN)
+    start = len(before.encode())
+    for piece in pieces:
+        hit, _, after = piece.partition(CLOSE)
+        end = start + len(hit.encode())
+        yield start, end, None, hit, before, after[:_CONTEXT]
+        before, start = after, end + len(after.encode())
 
 
 def spans(hits: pl.DataFrame, kind: str, value: pl.Expr | None = None) -> pl.DataFrame:
