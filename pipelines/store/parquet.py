@@ -24,7 +24,7 @@ from schemas.table import Dropped, Table, to_arrow
 
 SHARD_ROWS = 100_000
 _ROWS_AT_ONCE = 20_000  # in a row group, and in a chunk
-_CHUNK_ROWS = 8_192  # in a chunk, on the average
+_CHUNK_ROWS = 2_048  # in a chunk, on the average: what is new touches as few as may be
 
 
 def write_parquet(folder: Path, path: str, frame: pl.DataFrame, schema: pa.Schema) -> File:
