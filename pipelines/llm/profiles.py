@@ -195,7 +195,7 @@ def key(profile: Profile) -> str | None:
 
 def price(profile: Profile) -> Price:
     """What it costs. Raises UnknownPrice where that is unknown: nothing is asked at an unknown price."""
-    return prices([profile])[0]
+    return profile.price or prices([profile])[0]
 
 
 def prices(profiles: Iterable[Profile]) -> list[Price]:
