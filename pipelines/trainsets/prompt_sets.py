@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from pipelines.core.spill import ROWS_AT_ONCE, spilled
+from pipelines.core.spill import ROWS_AT_ONCE
 from pipelines.core.stage import stage
 from pipelines.errors import UnreadableFile
 from pipelines.llm.prompts import Prompt, load, prompt
@@ -57,21 +57,19 @@ def cer_prompts(
     settings: Prompts | None = None,
     rewrites: pl.DataFrame | None = None,
     variants: Collection[str] = VARIANTS,
-    scratch: Path | None = None,
 ) -> Result:
     """C: one prompt a sampled round, and one for each rewriting of it.
 
     Args:
         turns: Rows of `sampled_turns`; `rewrites`: of `sampled_rewrites`, which are learnt from alone.
         variants: Without `none` no training round is asked as it was; held-out ones always are.
-        scratch: Where prompts are kept until all are made (`pipelines.core.spill`).
 
     Drops, in the unit `round`: variant_not_wanted, needs_media, under_18, risk, overlong_prompt; of rewritings also
     not_train, and variant_lost: a round of which one variant is lost is lost to all, so that all have as many rows.
     """
     settings = settings or Prompts()
     rewrites = SampledRewrites.create_empty() if rewrites is None else rewrites
-    prompts = _PromptRows("grpo_cer", "round", splits, settings, settings.max_tokens_cer, scratch)
+    prompts = _PromptRows("grpo_cer", "round", splits, settings, settings.max_tokens_cer)
     for row in turns.iter_rows(named=True):
         row_id = round_id(row["dialogue_id"], row["round"])
         if "none" not in variants and prompts.eligibility.split(row_id, row) == "train":
@@ -161,7 +159,6 @@ class _PromptRows:
         splits: pl.DataFrame,
         settings: Prompts,
         max_tokens: int,
-        scratch: Path | None = None,
     ) -> None:
         self.table, self.unit = table, unit
         self.eligibility = Eligibility(splits)
@@ -169,8 +166,7 @@ class _PromptRows:
         self.max_tokens, self.ruler = max_tokens, ruler(settings.tokenizer)
         self.kept: list[Row] = []
         self.lost: list[Lost] = []
-        self._before: list[pl.DataFrame] = []  # of kept ones, on the disk
-        self._scratch = scratch
+        self._before: list[pl.DataFrame] = []  # of kept ones
 
     def add(self, prompt: Row | Lost) -> None:
         if isinstance(prompt, Lost):
@@ -178,7 +174,7 @@ class _PromptRows:
             return
         self.kept.append(prompt)
         if len(self.kept) > ROWS_AT_ONCE:
-            self._before.append(spilled([rows(PromptSet, self.kept)], self._scratch))
+            self._before.append(rows(PromptSet, self.kept))
             self.kept = []
 
     def prompt(
@@ -282,14 +278,10 @@ def make_grpo_coe(unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.D
     whole=("sampled_rewrites",),  # of a round with a rewriting lost no other is asked
 )
 def make_grpo_cer(
-    sampled_turns: pl.DataFrame,
-    sampled_rewrites: pl.DataFrame,
-    splits: pl.DataFrame,
-    settings: Settings,
-    scratch: Path | None,
+    sampled_turns: pl.DataFrame, sampled_rewrites: pl.DataFrame, splits: pl.DataFrame, settings: Settings
 ) -> Result:
     """`grpo_cer`: C's prompts."""
-    return cer_prompts(sampled_turns, splits, settings.prompts, sampled_rewrites, settings.sampling.variants, scratch)
+    return cer_prompts(sampled_turns, splits, settings.prompts, sampled_rewrites, settings.sampling.variants)
 
 
 # Characters of a token of Qwen's vocabulary, rounded down so that a prompt is rather dropped than cut. An estimate
