@@ -13,21 +13,23 @@ from pathlib import Path
 
 _OURS = ("schemas", "pipelines", "crawlers")
 _DATA = {".md", ".toml", ".txt", ".json", ".yaml"}
+# Where a statement has statements within, or branches that have some.
+_STATEMENTS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 @cache
 def code_version(*modules: str) -> str:
     """12 hex digits over the modules, all modules of ours that they import, and the data files beside them."""
-    modules_seen: dict[str, Path] = {}
-    waiting = list(modules)
+    seen, found, waiting = set[str](), set[Path](), list(modules)
     while waiting:
         name = waiting.pop()
-        module = _file_of(name)
-        if module is None or name in modules_seen:
+        if name in seen:
             continue
-        modules_seen[name] = module
-        waiting += _imports(module.read_bytes())
-    files = {*modules_seen.values(), *(data for module in modules_seen.values() for data in _data_beside(module))}
+        seen.add(name)
+        if module := _file_of(name):
+            found.add(module)
+            waiting += _imports(module.read_bytes())
+    files = {*found, *(data for folder in {module.parent for module in found} for data in _data_below(folder))}
     hashed = hashlib.sha256()
     for path in sorted(files):
         hashed.update(path.name.encode() + path.read_bytes())
@@ -47,19 +49,22 @@ def _file_of(module: str) -> Path | None:
 @cache
 def _imports(source: bytes) -> list[str]:
     """All that a module may import, by name. Many stages rest on one module, and to parse it takes milliseconds."""
-    names = []
-    for node in ast.walk(ast.parse(source)):
+    names, waiting = [], list[ast.AST](ast.parse(source).body)
+    for node in waiting:
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:  # statements alone: no expression holds an import
+            for within in _STATEMENTS:
+                waiting += getattr(node, within, ())
     return [name for name in names if name.split(".", 1)[0] in _OURS]
 
 
-def _data_beside(path: Path) -> Iterator[Path]:
+def _data_below(parent: Path) -> Iterator[Path]:
     """Lexicons and prompts: the data files in the folders below a module's own."""
-    if path.parent.name in _OURS:
+    if parent.name in _OURS:
         return
-    for folder in path.parent.iterdir():
+    for folder in parent.iterdir():
         if folder.is_dir():
             yield from (data for data in folder.iterdir() if data.suffix in _DATA)
