@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import pyarrow.compute  # noqa: F401 - the first cast imports it: once here, not in every fork
 
+from pipelines.core import code_version
 from pipelines.settings import ROOT
 
 SYSTEM_CALLS = {
@@ -53,7 +54,7 @@ class Steps:
         self.watched = tuple(str(ROOT / "pipelines" / part) for part in watched)
         assert all(Path(path).exists() for path in self.watched)
         self.count, self.deadly = ctypes.c_uint64.from_buffer(count), deadly
-        self.functions: dict[str, int] = {}  # the first step of each
+        self._first: dict[tuple[str, str], int] = {}  # step of each file's function
         self.works = False
 
     def follow(self, work: Callable[[], Any]) -> None:
@@ -85,9 +86,13 @@ class Steps:
     def _step(self, frame: FrameType) -> None:
         if self.count.value == self.deadly:
             os.kill(os.getpid(), signal.SIGKILL)
-        place = f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_qualname}"
-        self.functions.setdefault(place, self.count.value)
+        self._first.setdefault((frame.f_code.co_filename, frame.f_code.co_qualname), self.count.value)
         self.count.value += 1
+
+    @property
+    def functions(self) -> dict[str, int]:
+        """The first step of each function that was called, by its name."""
+        return {f"{Path(file).stem}.{name}": step for (file, name), step in self._first.items()}
 
 
 def in_fork(work: Callable[[], Any]) -> Any:
@@ -156,6 +161,9 @@ class Drill:
         for module in {*writing, *reading} - sys.modules.keys():  # once, not in every fork
             with suppress(ImportError):
                 importlib.import_module(module)
+        for module in {*writing, *reading}:  # so are ours parsed, as for a version of code
+            if module.split(".")[0] in code_version._OURS and (path := code_version._file_of(module)):
+                code_version._imports(path.read_bytes())
         return functions, steps, seconds, wanted
 
     def _die(self, deadly: int | None, seconds: float | None = None) -> bool:
