@@ -34,12 +34,12 @@ def test_an_import(disk, sample_home):
 
 
 def test_a_refresh(disk, sample_home):
-    sources = ("imported_posts", "imported_dialogues")
-    home = home_with(sample_home, disk.folder, sources)
-    full(disk, "refresh", "--select", "clean", free=800_000)
+    parents = ("unique_posts", "splits", "topics")
+    home = home_with(sample_home, disk.folder, ("imported_posts", *parents))
+    full(disk, "refresh", "--select", "grpo_ecot", free=800_000)
     disk.leave(None)
-    done(home, "refresh", "--select", "clean")
-    wanted = {f"{name}/sample" for name in sources} | {"clean_posts", "clean_dialogues"}
+    done(home, "refresh", "--select", "grpo_ecot")
+    wanted = {"imported_posts/sample", *parents, "grpo_ecot"}
     assert current(home) == {name: one for name, one in current(sample_home).items() if name in wanted}
     require_sound(home)
 
@@ -67,7 +67,8 @@ def test_a_release_and_its_export(disk, labelled_store, released_home):
 
 def test_a_home_that_can_only_be_read(disk, sample_home, tmp_path):
     """What only looks works, whatever else says why it does not."""
-    home = home_with(sample_home, disk.folder, ("imported_posts", "imported_dialogues", "clean_dialogues"))
+    tables = ("imported_posts", "clean_dialogues", "unique_posts", "splits", "topics")
+    home = home_with(sample_home, disk.folder, tables)
     disk.remount("ro")
     given = tmp_path / "given"
     for arguments in (("refresh",), IMPORT_POSTS, ("release", "v1"), ("export", "folder", str(given))):
@@ -82,4 +83,4 @@ def test_a_home_that_can_only_be_read(disk, sample_home, tmp_path):
         assert doctor.wait() == 1
         assert f"{home} cannot be written to" in doctor.printed
     disk.remount("rw")
-    done(home, "refresh", "--select", "clean_posts")
+    done(home, "refresh", "--select", "grpo_ecot")
