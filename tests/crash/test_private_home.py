@@ -62,11 +62,10 @@ def test_a_home_that_was_open_is_named_by_the_doctor_and_closed_by_the_next_comm
     assert what_nobody_reads(home) == []
 
 
-def test_an_export_elsewhere_has_the_users_modes_and_in_the_home_nobody_elses(mixed, tmp_path):
-    home = Path(shutil.copytree(mixed.releases.home, tmp_path / "corpus"))
-    release = ("--release", mixed.release.name)
-    done(home, "export", "folder", str(tmp_path / "given" / "on" / "away"), *release, umask=0o027)
+def test_an_export_elsewhere_has_the_users_modes_and_in_the_home_nobody_elses(released_home, tmp_path):
+    home = Path(shutil.copytree(released_home, tmp_path / "corpus"))
+    done(home, "export", "folder", str(tmp_path / "given" / "on" / "away"), umask=0o027)
     assert modes_of(tmp_path / "given") == [{0o750}, {0o640}]
     for target, modes in ((tmp_path / "out", [{0o755}, {0o644}]), (home / "out", [{0o700}, {0o600}])):
-        done(home, "export", "jsonl", "--for", "openai", *release, str(target), umask=0o022)
+        done(home, "export", "jsonl", "--for", "openai", str(target), umask=0o022)
         assert modes_of(target) == modes
