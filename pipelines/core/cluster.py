@@ -79,10 +79,11 @@ def connected(cpus: int | None = None) -> Iterator[Any]:
                     own: dict[str, Any] = {"num_cpus": cpus, "object_store_memory": OBJECT_STORE, "_temp_dir": scratch}
                     ray.init(address="local", include_dashboard=False, **own, **quiet)
             except Exception as error:  # it raises a bare one where a node does not come up in its 30 seconds
+                at_address = "correct GONGQING_RAY_ADDRESS, or unset it for a cluster on this machine (docs/ray.md)"
                 raise GongqingError(
                     f"Ray cannot be reached: {error}",
                     where=address or "a cluster on this machine",
-                    hint="correct GONGQING_RAY_ADDRESS, or unset it for a cluster on this machine (docs/ray.md)",
+                    hint=at_address if address else "it has half a minute to start: try again where less else runs",
                 ) from error
             stack.callback(ray.shutdown)
         ray.data.DataContext.get_current().enable_progress_bars = False
