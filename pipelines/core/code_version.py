@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 _OURS = ("schemas", "pipelines", "crawlers")
-# What it says of a step is compared by itself, or decides in how many pieces alone its rows are made.
+# It attaches a record and changes no function; what the record holds stands in the module of the step.
 _DECORATOR = "pipelines.core.stage"
 _DATA = {".md", ".toml", ".txt", ".json", ".yaml"}
 # Where a statement has statements within, or branches that have some.

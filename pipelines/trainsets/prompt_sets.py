@@ -152,21 +152,14 @@ def _post_prompts(
 class _PromptRows:
     """Makes the rows of one prompt set, and collects them and its drops."""
 
-    def __init__(
-        self,
-        table: str,
-        unit: str,
-        splits: pl.DataFrame,
-        settings: Prompts,
-        max_tokens: int,
-    ) -> None:
+    def __init__(self, table: str, unit: str, splits: pl.DataFrame, settings: Prompts, max_tokens: int) -> None:
         self.table, self.unit = table, unit
         self.eligibility = Eligibility(splits)
         self.allow_risk, self.media = settings.allow_risk, settings.media
         self.max_tokens, self.ruler = max_tokens, ruler(settings.tokenizer)
         self.kept: list[Row] = []
         self.lost: list[Lost] = []
-        self._before: list[pl.DataFrame] = []  # of kept ones
+        self._before: list[pl.DataFrame] = []  # of kept ones: columns take less room than rows
 
     def add(self, prompt: Row | Lost) -> None:
         if isinstance(prompt, Lost):

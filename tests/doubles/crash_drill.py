@@ -162,7 +162,7 @@ class Drill:
             with suppress(ImportError):
                 importlib.import_module(module)
         for module in {*writing, *reading}:  # so are ours parsed, as for a version of code
-            if module.split(".")[0] in code_version._OURS and (path := code_version._file_of(module)):
+            if path := code_version._file_of(module):
                 code_version._imports(path.read_bytes())
         return functions, steps, seconds, wanted
 
