@@ -1,5 +1,8 @@
 """Help-seeking posts with their answers: as they came, cleaned, and without duplicates."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import dataframely as dy
 import polars as pl
 
@@ -141,3 +144,8 @@ class UniquePosts(CleanPosts):
     cluster_id = dy.String(description="`post_id` of the survivor")
     cluster_size = dy.Int64(min=1, description="posts that were one and the same, or nearly so")
     group_id = dy.String(description="what a split may never tear apart: see `splits`")
+
+
+def has_answers(schema: Mapping[str, Any]) -> bool:
+    """Whether rows of these columns are posts with their answers: elsewhere `answers` may name a file."""
+    return isinstance(schema.get("answers"), pl.List)

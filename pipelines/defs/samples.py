@@ -17,6 +17,7 @@ import polars as pl
 from pipelines.store.derived import RowIds
 from pipelines.store.store import Store
 from schemas.ids import unit_interval
+from schemas.posts import has_answers
 from schemas.tables import TABLES
 
 _SAMPLE = 10
@@ -137,7 +138,7 @@ def presentable(rows: pl.DataFrame) -> pl.Expr:
 def presentable_rows(rows: pl.DataFrame, store: Store) -> pl.DataFrame:
     """The rows that are presentable, and made from no post, answer or dialogue that is not."""
     shown = rows.filter(presentable(rows))
-    if "answers" in rows.columns:  # posts stay, without some of their answers
+    if has_answers(rows.schema):  # posts stay, without some of their answers
         at_risk = pl.element().struct.field("risk").list.len() > 0
         return shown.with_columns(pl.col("answers").list.filter(~at_risk & ~pl.element().struct.field("under_18")))
     return shown if "under_18" in rows.columns else shown.filter(~_unpresentable(store).rows(shown))

@@ -12,6 +12,7 @@ from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import PaidCall
 from pipelines.operations.row_texts import text_of, written_of
 from pipelines.store.store import Store, Version
+from schemas.posts import has_answers
 from schemas.tables import TABLES
 
 # What stands between a row's id and a part of it: a round, an answer or a speaker, a rewriting.
@@ -112,7 +113,7 @@ def _ids(table: str) -> Iterator[tuple[pl.Expr, pl.Expr]]:
         for name in ("post_id", "dialogue_id", "row_id", "persona_id", "item_id"):
             if name in columns and (by_people or name in TABLES[table].key()):
                 yield pl.concat_list(pl.col(name)), marks
-    if "answers" in columns:
+    if has_answers(TABLES[table].polars_schema()):
         yield pl.col("answers").list.eval(pl.element().struct.field("answer_id")), pl.format("of {}", pl.col("post_id"))
 
 

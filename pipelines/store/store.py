@@ -370,7 +370,7 @@ class Store:
         address = Address(*version.manifest.place)
         self._check_file(address, file)
         rows = self._scan_files(address, [file], part_of(file))
-        return filled(rows, TABLES[version.table])
+        return filled(rows, TABLES[version.table]) if part_of(file) == "rows" else rows
 
     def _scan_files(self, address: Address, files: Iterable[Chunk], part: str) -> pl.LazyFrame:
         return self.storage.scan(self._key(address, file) for file in of_part(files, part))

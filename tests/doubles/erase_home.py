@@ -183,6 +183,9 @@ def _judged_by_people(home: Path, store: Store) -> None:
     ranking = person | {"role": "annotator", "kind": "rank", "models": ["m1", "m2"], "places": [1, 2]}
     ranked = [ranking | {"task_id": f"r{one}", "item_id": f"s:{one}"} for one in "ab"]
     store.write("rankings", frame("rankings", *ranked))
+    tested = {"kind": "rank", "question": "empathy", "model": "m", "people": "skilled", "answers": "answers.csv"}
+    tested |= {"answers_sha256": "0" * 64, "measured_at": made_at}
+    store.write("judge_tests", frame("judge_tests", tested))
     folder = home / "review" / "coe-1"
     folder.mkdir(parents=True)
     texts = (("s:a", HERS), ("s:b", HIS))

@@ -5,6 +5,7 @@ from decimal import Decimal
 from itertools import product
 
 import polars as pl
+from erase_home import make_home
 
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Answer, Call
@@ -22,6 +23,13 @@ def test_a_round_that_was_not_drawn(real_store):
     life = _life(real_store, row_id)
     assert ("imported_dialogues", row_id.split("#")[0], "kept", None) in life
     assert ("sampled_turns", row_id, "dropped", "not_sampled") in life
+
+
+def test_tables_that_are_about_no_row_are_passed_over(tmp_path):
+    store = make_home(tmp_path)
+    life = _life(store, "s:b")
+    assert ("clean_posts", "s:b", "kept", None) in life
+    assert {table for table, *_ in life}.isdisjoint({"judge_tests", "persona_fits"})
 
 
 def test_a_post_has_its_dates_and_its_text_as_it_came_and_as_it_was_cleaned(sample_store):

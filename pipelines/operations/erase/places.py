@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,12 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.core.home import Home
+from pipelines.core.spill import ROWS_AT_ONCE
 from pipelines.errors import DamagedRelease
 from pipelines.operations.erase.documents import Lost, Published
 from pipelines.operations.erase.rows import DROPPED, RowFilter
 from pipelines.operations.erase.traces import Scrub, rewrite, scrub_file
 from pipelines.release.publish.fetch import FETCHING
-from pipelines.store.manifest import MANIFEST
+from pipelines.store.chunks import part_of
+from pipelines.store.manifest import MANIFEST, Chunk
 from pipelines.store.object_storage import ObjectStorage
 from pipelines.store.releases import COPIES, Releases, publications
 from pipelines.store.store import Store, Version
@@ -31,27 +33,58 @@ _ANSWER = dict.fromkeys(("answer_id", "author", "text"), pl.String)
 
 
 class Place(NamedTuple):
-    """Rows of a table as they were written, kept or dropped (then `table` ends with DROPPED). `name` is unique."""
+    """Some rows of a table as they were written, kept or dropped (then `table` ends with DROPPED), and the names of all
+    places that hold just these: versions, shards, journals.
+    """
 
     table: str
-    name: str
+    names: tuple[str, ...]
     rows: pl.LazyFrame
 
 
-def places(home: Path, store: Store) -> Iterator[Place]:
-    """All places, derived rows after their sources. Raises DamagedVersion: nobody knows what such a version holds."""
+def places(home: Path, store: Store, tables: Iterable[str] = tuple(TABLES)) -> Iterator[Place]:
+    """All rows of some tables, ROWS_AT_ONCE at a time; derived rows after their sources, and what several versions have
+    once. Raises DamagedVersion: nobody knows what such a version holds.
+    """
     released = _folders(Releases(home))
-    for name, posts in _journals(home):
-        yield Place("raw_posts", name, posts.lazy())
-    for table in TABLES:
-        for version in versions(store, table):
-            name = f"{version.name}@{version.version}"
-            where = (table, version.version, version.partition)
-            yield Place(table, name, store.read(*where))
-            yield Place(table + DROPPED, name, store.read_dropped(*where))
+    for table in tables:
+        if table == "raw_posts":
+            for name, posts in _journals(home):
+                yield Place(table, (name,), posts.lazy())
+        yield from _of_versions(store, table)
         shards = sorted(Home(home).releases.glob(f"{released}/{table}/*.parquet"))
         for shard in (*shards, *run_data(home, table)):
-            yield Place(table, str(shard.relative_to(home)), pl.scan_parquet(shard, hive_partitioning=False))
+            rows = pl.scan_parquet(shard, hive_partitioning=False)
+            for start in range(0, pq.read_metadata(shard).num_rows, ROWS_AT_ONCE):
+                yield Place(table, (str(shard.relative_to(home)),), rows.slice(start, ROWS_AT_ONCE))
+
+
+def _of_versions(store: Store, table: str) -> Iterator[Place]:
+    holders: dict[tuple[str, str], list[tuple[Version, Chunk]]] = {}
+    for version in versions(store, table):
+        store.check(version)
+        for chunk in version.manifest.files:
+            holders.setdefault((part_of(chunk), chunk.sha256), []).append((version, chunk))
+    together: dict[tuple[str, tuple[str, ...]], list[tuple[Version, Chunk]]] = {}
+    for (part, _), held in holders.items():
+        names = tuple(f"{version.name}@{version.version}" for version, _ in held)
+        together.setdefault((part, names), []).append(held[0])
+    for (part, names), chunks in together.items():
+        for some in _batches(chunks):
+            rows = pl.concat([store.read_chunk(*one) for one in some])
+            for start in range(0, sum(chunk.rows for _, chunk in some), ROWS_AT_ONCE):
+                yield Place(table if part == "rows" else table + DROPPED, names, rows.slice(start, ROWS_AT_ONCE))
+
+
+def _batches(chunks: list[tuple[Version, Chunk]]) -> Iterator[list[tuple[Version, Chunk]]]:
+    """Chunks of ROWS_AT_ONCE rows together, or one that has more."""
+    some: list[tuple[Version, Chunk]] = []
+    for one in chunks:
+        if some and sum(chunk.rows for _, chunk in (*some, one)) > ROWS_AT_ONCE:
+            yield some
+            some = []
+        some.append(one)
+    yield some
 
 
 def _folders(releases: Releases) -> str:

@@ -13,6 +13,7 @@ from operator import or_
 import polars as pl
 
 from pipelines.store.derived import RowIds
+from schemas.posts import has_answers
 from schemas.tables import TABLES
 
 DROPPED = "/dropped"  # after a table's name: the rows that it dropped
@@ -94,7 +95,7 @@ class RowFilter:
     def losing(self, table: str, frame: pl.DataFrame) -> pl.Series:
         """Which rows go whole, or lose an answer."""
         marks = self.marks(table, frame)
-        if "answers" in frame.columns:
+        if has_answers(frame.schema):
             erased = pl.element().struct.field("answer_id").is_in(self._erased_in(frame, "answers", "answer_id"))
             marks |= frame.select(pl.col("answers").list.eval(erased).list.any()).to_series()
         return marks
@@ -110,14 +111,14 @@ class RowFilter:
         """What goes: whole rows, and the answers of rows that stay."""
         marks = self.marks(table, frame)
         yield frame.filter(marks)
-        if "answers" in frame.columns:
+        if has_answers(frame.schema):
             answers = frame.filter(~marks).select(answer="answers").explode("answer", empty_as_null=False)
             erased = self._erased_in(frame, "answers", "answer_id")
             yield answers.unnest("answer").filter(pl.col("answer_id").is_in(erased))
 
     def _changes(self, frame: pl.DataFrame) -> Iterator[pl.Expr]:
         for column, name in (("answers", "answer_id"), ("edits", "row_id")):
-            if column in frame.columns:
+            if isinstance(frame.schema.get(column), pl.List):
                 stays = ~pl.element().struct.field(name).is_in(self._erased_in(frame, column, name))
                 items = pl.col(column).list.eval(pl.element().filter(stays))
                 if column == "answers":

@@ -15,12 +15,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 from polars.selectors import by_name
 
 import pipelines
 from pipelines.core.files import sha256_of
 from pipelines.core.home import Home
+from pipelines.core.spill import slices, spilled
 from pipelines.dedup.formulas import cut_formulas
 from pipelines.dedup.group_keys import dialogue_keys, post_keys
 from pipelines.errors import LedgerBusy, RequestError
@@ -31,6 +33,7 @@ from pipelines.operations.erase.places import places, versions
 from pipelines.operations.erase.rows import DROPPED, ErasedIds, RowFilter, row_keys
 from pipelines.operations.erase.server import texts_of_server
 from pipelines.operations.erase.traces import TextTraces, texts_of, unescape
+from pipelines.store.chunks import of_part
 from pipelines.store.derived import ID_COLUMNS
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
@@ -65,7 +68,6 @@ def _targets(
     """
     if request == Request():
         raise RequestError("nothing is named that should be erased", hint="name rows, --author or --file")
-    erased_before = suppression if request.again else ()
     wanted = set(request.rows)
     (ids, records), written_beside = _of_files(request.files, store), set[str]()
     known, authors, whole = set(), set(), set()
@@ -76,7 +78,8 @@ def _targets(
             by_author = written.filter(pl.col("author").is_in(list(request.authors)))
             ids |= set(by_author["id"])
             authors |= set(by_author["author"])
-            ids |= {id_ for id_, author, _ in written.rows() if id_ in erased_before or author in erased_before}
+            if request.again:
+                ids |= {id_ for id_, author, _ in written.rows() if id_ in suppression or author in suppression}
             whole |= set(written.filter(pl.col("is_whole") & pl.col("id").str.contains("[#/~]"))["id"])
         elif place.table.endswith(DROPPED):
             known |= set(place.rows.select("row_id").filter(pl.col("row_id").is_in(list(wanted))).collect()["row_id"])
@@ -204,6 +207,7 @@ def survey(home: Path, store: Store, request: Request, suppression: SuppressionL
     _add_derived(home, store, erased)
     row_filter = RowFilter(erased, suppression.mask, records)
     texts = _texts(home, store, row_filter, suppression)
+    _add_group_keys(store, row_filter)
     traces = TextTraces.of(texts.written, texts.made | row_filter.group_keys | written_beside)
     for text in _our_texts():
         traces.add_elsewhere([text], source=True)
@@ -233,7 +237,7 @@ def _add_derived(home: Path, store: Store, erased: ErasedIds) -> None:
     while grown:
         grown = False
         for place in places(home, store):
-            ids = place.rows.select(by_name(*ID_COLUMNS, require_all=False)).collect()
+            ids = _ids(place.rows)
             grown |= erased.add_derived(ids.filter(erased.rows(ids)))
 
 
@@ -247,41 +251,60 @@ class _Texts(NamedTuple):
 
 
 def _texts(home: Path, store: Store, row_filter: RowFilter, suppression: SuppressionList) -> _Texts:
-    """Reads what goes. Adds the addresses of erased posts to their ids, and the group keys in `splits` that go with it.
-    No address, group key or wording counts that something else, which stays, has as well.
+    """Reads what goes, and adds the addresses of erased posts to their ids. No address or wording counts that something
+    else, which stays, has as well.
     """
     texts, erased = _Texts(set(), set(), set(), set()), row_filter.erased
-    urls, urls_left, keys_left = set[str](), set[str](), set[str]()
+    urls, urls_left = set[str](), set[str]()
     words, words_left = set[str | None](), set[int]()  # of all that stays the hashes alone: these are many
     for place in places(home, store):
+        if not _is_source(place.table):
+            if len(marks := erased.rows(_ids(place.rows))) and marks.any():
+                texts.made.update(_strings(place.rows.collect().filter(marks)))
+            continue
         frame = place.rows.collect()
-        is_source = _is_source(place.table)
         for removed in row_filter.removed(place.table, frame):
-            strings = texts.written if is_source else texts.made
-            strings.update(text for _, column in texts_of(removed) for text in column.to_pylist() if text)
+            texts.written.update(_strings(removed))
             urls.update(removed["url"].drop_nulls() if "url" in removed.columns else [])
             words.update(_all_words(removed) if place.table in _AS_WRITTEN else [])
-        if not is_source:
-            continue
         left, _ = row_filter.split(place.table, frame)
         urls_left.update(left["url"].drop_nulls() if "url" in left.columns else [])
         if place.table in _AS_WRITTEN:
             words_left.update(map(hash, _all_words(left)))
-        if keys := _GROUP_KEYS.get(place.table):
-            if place.table == "clean_posts":  # the answers have their keys without their formulas
-                frame, _ = cut_formulas(frame, 0, store.storage.scratch())
-                left, _ = row_filter.split(place.table, frame)
-            losing = frame.filter(row_filter.losing(place.table, frame))
-            row_filter.group_keys.update(keys(losing)["keys"].explode())
-            keys_left.update(keys(left)["keys"].explode())
         if place.table == "raw_posts":
             texts.crawled.update(frame["post_id"])
-    row_filter.group_keys.difference_update(keys_left)
     gone = (one for one in words if hash(one) not in words_left)
     texts.wordings.update(code for one in gone if (code := suppression.wording(one)))
     erased.ids |= {url for url in urls - urls_left if "://" in url}
     erased.namesakes |= {url for url in urls_left if url in erased}
     return texts
+
+
+def _ids(rows: pl.LazyFrame) -> pl.DataFrame:
+    return rows.select(by_name(*ID_COLUMNS, require_all=False)).collect()
+
+
+def _strings(rows: pl.DataFrame) -> Iterator[str]:
+    return (text for _, column in texts_of(rows) for text in column.to_pylist() if text)
+
+
+def _add_group_keys(store: Store, row_filter: RowFilter) -> None:
+    """Adds the group keys in `splits` that go with what goes: those that nothing has which stays."""
+    left = pl.Series(dtype=pl.UInt64)  # hashes: these are many
+    for table, keys in _GROUP_KEYS.items():
+        for version in versions(store, table):
+            frame = spilled(
+                (store.read_chunk(version, chunk).collect() for chunk in of_part(version.manifest.files, "rows")),
+                store.storage.scratch(),
+            )
+            if table == "clean_posts":  # the answers have their keys without their formulas
+                frame, _ = cut_formulas(frame, 0, store.storage.scratch())
+            for some in slices(frame):
+                row_filter.group_keys.update(keys(some.filter(row_filter.losing(table, some)))["keys"].explode())
+                stays, _ = row_filter.split(table, some)
+                left.append(keys(stays)["keys"].explode().hash())
+    known = pl.Series(sorted(row_filter.group_keys), dtype=pl.String)
+    row_filter.group_keys.difference_update(known.filter(known.hash().is_in(left.implode())))
 
 
 def _all_words(rows: pl.DataFrame) -> Iterator[str | None]:
@@ -293,25 +316,37 @@ def _all_words(rows: pl.DataFrame) -> Iterator[str | None]:
 
 def _by_texts(home: Path, store: Store, row_filter: RowFilter, traces: TextTraces) -> tuple[set[str], set[str]]:
     """Finds the rows that quote. Gives the places that lose something, and the keys of the calls that made it."""
-    touched: set[str] = set()
-    calls: set[str] = set()
-    others: set[str] = set()
-    for place in places(home, store):
+    every = [_by_texts_of(table, home, store, row_filter, traces) for table in TABLES]
+    touched, calls, others = (set().union(*of_tables) for of_tables in zip(*every, strict=True))
+    return touched, calls - others
+
+
+def _by_texts_of(
+    table: str, home: Path, store: Store, row_filter: RowFilter, traces: TextTraces
+) -> tuple[set[str], set[str], set[str]]:
+    """Of one table, the places that lose something, the keys of the calls that made it, and those of all others."""
+    touched, calls, others, quote = set[str](), set[str](), set[str](), False
+    elsewhere = np.zeros(len(traces.values), bool)
+    for place in places(home, store, [table]):
         frame = place.rows.collect()
         left, changed = row_filter.split(place.table, frame)
+        found = [(rows, traces.find(column)) for rows, column in texts_of(left)]
         if not _is_source(place.table):
-            quoting = left[sorted({int(rows[at]) for rows, column in texts_of(left) for at in traces.quoting(column)})]
+            quoting = left[sorted({int(rows[at]) for rows, of_column in found for at in traces.quoting(of_column)})]
             row_filter.quoting.setdefault(place.table, set()).update(row_keys(place.table, quoting))
             row_filter.erased.add_derived(quoting)
-            left, changed = row_filter.split(place.table, frame)
-        for _, column in texts_of(left):
-            traces.add_elsewhere(column, source=_is_source(place.table))
+            quote |= quoting.height > 0
+        for _, of_column in found:
+            elsewhere[of_column.places] = True
         if changed or left.height < frame.height:
-            touched.add(place.name)
+            touched.update(place.names)
         if "request_key" in frame.columns:
-            calls |= set(frame.join(left, on=TABLES[place.table].key(), how="anti")["request_key"])
+            calls |= set(frame.join(left, on=TABLES[table].key(), how="anti")["request_key"])
             others |= set(left["request_key"])
-    return touched, calls - others
+    if quote:  # what was made of them may stand before them
+        return _by_texts_of(table, home, store, row_filter, traces)
+    traces.add_found(elsewhere, source=_is_source(table))
+    return touched, calls, others
 
 
 def _is_source(table: str) -> bool:

@@ -11,7 +11,7 @@ import secrets
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -27,14 +27,14 @@ from pipelines.operations.erase.rows import ErasedIds, Mask
 from pipelines.store.derived import IDS
 from schemas.ids import source_row_id
 
-LENGTH = 8
+LENGTH = 8  # a power of two: places in a window go around by their bits
 QUOTE = 15  # consecutive characters: as many are a quotation
 
 _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([\"/nrt]))")
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 _IS_SPACE = np.zeros(0x3002, bool)  # by code point; the last one stands for all above
 _IS_SPACE[[ord(space) for space in "\t\n\r\x0b\x0c\xa0\u3000"]] = True
-_BITS = 22  # of the table that answers most look-ups at once
+_SPARSE = 6  # bits: the table that answers most look-ups at once has so many times as many places, 64, as n-grams
 _END = "\0"  # between two texts, and in none of ours
 # Ids are masked one by one (`rows`), and group keys in `splits` removed; names of runs, of groups and of rewards are
 # nobody's words. All else counts: what many rows have is no trace anyway.
@@ -42,6 +42,14 @@ _NAMES = frozenset({*IDS, "source_id", "reference_id", "cluster_id", "pool", "me
 
 Positions = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+
+class Found(NamedTuple):
+    """Our n-grams in some texts: which they are, in which text each stands, and behind how many characters of that."""
+
+    places: Positions
+    rows: Positions
+    at: Positions
 
 
 class TextTraces:
@@ -56,8 +64,9 @@ class TextTraces:
         self.quotable = np.zeros(len(values), bool) if quotable is None else quotable
         self.shared = np.zeros(len(values), bool)
         self.common = np.zeros(len(values), bool)
-        self._likely = np.zeros(1 << _BITS, bool)
-        self._likely[_upper(values)] = True
+        bits = len(values).bit_length() + _SPARSE
+        self._likely, self._shift = np.zeros(1 << bits, bool), np.uint64(64 - bits)
+        self._likely[values >> self._shift] = True
 
     @classmethod
     def of(cls, written: Iterable[str], made: Iterable[str] = ()) -> "TextTraces":
@@ -74,16 +83,18 @@ class TextTraces:
 
     def add_elsewhere(self, texts: Texts, *, source: bool) -> None:
         """Notes that other rows have these texts; `source`: rows of posts or dialogues as they came."""
-        places, _, _ = self._matches(texts)
+        self.add_found(self.find(texts).places, source=source)
+
+    def add_found(self, places: Positions | Flags, *, source: bool) -> None:
+        """`add_elsewhere` of texts that have these n-grams of ours."""
         self.shared[places] = True
         if source:
             self.common[places] = True
 
-    def quoting(self, texts: Texts) -> Positions:
+    def quoting(self, found: "Found") -> Positions:
         """The positions of those texts that have QUOTE consecutive characters of ours, not common to others."""
-        places, rows, at = self._matches(texts)
-        quotable = self.quotable[places]
-        places, rows, at = places[quotable], rows[quotable], at[quotable]
+        quotable = self.quotable[found.places]
+        places, rows, at = (column[quotable] for column in found)
         apart = (np.diff(at) != 1) | (np.diff(rows) != 0)
         stretches = np.split(np.arange(len(at)), np.flatnonzero(apart) + 1)
         least = QUOTE - LENGTH + 1
@@ -99,20 +110,22 @@ class TextTraces:
         if len(text) < LENGTH:
             return np.empty(0, np.int64)
         windows = hashes(_points(text), LENGTH, self.base)  # of a text that need be no Unicode
-        at = np.flatnonzero(self._likely[_upper(windows)])
+        at = np.flatnonzero(self._likely[windows >> self._shift])
         places, ours = self._places(windows[at])
         return at[ours][~self.shared[places]]
 
-    def _matches(self, texts: Texts) -> tuple[Positions, Positions, Positions]:
-        """Which of our n-grams the texts have, in which of them, and behind how many characters of that."""
+    def find(self, texts: Texts) -> "Found":
+        """Our n-grams in some texts."""
         data, offsets = buffers(texts)
         n = room = 1 << 12
         while n >= room:
             room = 2 * n
             rows, at, windows = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.uint64)
-            n = _find_likely(data, offsets, np.uint64(self.base), _IS_SPACE, self._likely, rows, at, windows)
+            n = _find_likely(
+                data, offsets, np.uint64(self.base), _IS_SPACE, self._likely, self._shift, rows, at, windows
+            )
         places, ours = self._places(windows[:n])
-        return places, rows[:n][ours], at[:n][ours]
+        return Found(places, rows[:n][ours], at[:n][ours])
 
     def _places(self, windows: Hashes) -> tuple[Positions, Flags]:
         """Which of our n-grams windows are, for those that are one, and which these are."""
@@ -129,6 +142,7 @@ def _find_likely(
     base: np.uint64,
     spaces: Flags,
     likely: Flags,
+    shift: np.uint64,
     rows: Places,
     places: Places,
     windows: Hashes,
@@ -137,20 +151,21 @@ def _find_likely(
     (`core.overlap.hashes`). Returns how many there are, also where there is no room for all.
     """
     leaving = np.uint64(1)  # the factor of the character that drops out of the sum
-    for _ in range(LENGTH - 1):
+    for _ in range(LENGTH):
         leaving *= base
     inside = np.zeros(LENGTH, np.uint64)
     n = 0
     for row in range(offsets.shape[0] - 1):
         inside[:] = np.uint64(0)
-        total, read, at = np.uint64(0), 0, offsets[row]
-        while at < offsets[row + 1]:
+        total, read, at, end = np.uint64(0), 0, offsets[row], offsets[row + 1]
+        while at < end:
             code, at = decoded(data, at)
             letter = np.uint64(32) if code < spaces.shape[0] and spaces[code] else np.uint64(code)
-            total = (total - inside[read % LENGTH] * leaving) * base + letter
-            inside[read % LENGTH] = letter
+            slot = read & (LENGTH - 1)
+            total = total * base + letter - inside[slot] * leaving
+            inside[slot] = letter
             read += 1
-            if read >= LENGTH and likely[total >> np.uint64(64 - _BITS)]:
+            if read >= LENGTH and likely[total >> shift]:
                 if n < rows.shape[0]:
                     rows[n], places[n], windows[n] = row, read - LENGTH, total
                 n += 1
@@ -199,10 +214,6 @@ def _within_texts(codes: Points, base: int) -> Hashes:
     n = max(len(codes) - LENGTH + 1, 0)
     within: Hashes = hashes(codes, LENGTH, base)[ends[LENGTH : LENGTH + n] == ends[:n]]
     return within
-
-
-def _upper(hashes: Hashes) -> Positions:
-    return (hashes >> np.uint64(64 - _BITS)).astype(np.int64)
 
 
 ERASED = "[erased]"

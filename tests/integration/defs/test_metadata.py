@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 import pytest
+from erase_home import frame
 
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.plots import plots
@@ -26,6 +27,11 @@ def test_columns_have_types_and_descriptions():
         assert [column.name for column in columns] == TABLES[table].column_names()
         assert all(column.description and column.type for column in columns), table
         assert any(column.constraints.unique for column in columns) == (len(TABLES[table].key()) == 1), table
+
+
+def test_a_row_of_every_table_but_the_raw_ones_is_shown(tmp_path):
+    for table in TABLES.keys() - PARTITIONED:
+        assert len(samples(table, frame(table, {}), Store(tmp_path))["sample"].records) == 1, table
 
 
 def png_of(drawn: str) -> bytes:

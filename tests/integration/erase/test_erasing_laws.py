@@ -3,12 +3,14 @@
 import shutil
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 from erase_home import answer, clean_post, frame, post
 from every_byte import runs, strings, traces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.operations.erase import places
 from pipelines.operations.erase.erasing import erase
 from pipelines.operations.erase.survey import Request
 from pipelines.store.store import Store
@@ -33,9 +35,9 @@ def rows_of(store: Store) -> dict[str, list[dict]]:
     return {table: store.read(table).collect().to_dicts() for table in tables}
 
 
-@given(homes())
+@given(homes(), st.integers(1, 5))
 @settings(max_examples=10)
-def test_what_is_gone_is_gone_and_nothing_else(drawn):
+def test_what_is_gone_is_gone_and_nothing_else(drawn, rows_at_once):
     said, answers, chains, name, alone = drawn
     folder = Path(tempfile.mkdtemp())
     try:
@@ -50,7 +52,8 @@ def test_what_is_gone_is_gone_and_nothing_else(drawn):
         store.write("ecot_chains", frame("ecot_chains", *made))
         before = rows_of(store)
         asked = f"s:{name}/r0" if alone and answers[name] else f"s:{name}"
-        erase(folder, Request(rows=(asked,)))
+        with patch.object(places, "ROWS_AT_ONCE", rows_at_once):
+            erase(folder, Request(rows=(asked,)))
         after = rows_of(Store(folder / "data"))
         standing = [text for table in after.values() for row in table for text in strings(row)]
         gone = answers[name][:1] if asked.endswith("/r0") else [said[name], *answers[name]]

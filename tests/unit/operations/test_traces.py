@@ -20,12 +20,12 @@ POEM = "雪落在桥上\n桥下没有水\n\n我站了很久\n灯都灭了"  # ev
 def test_fifteen_characters_in_a_row_are_a_quotation_unless_others_wrote_them_too_or_they_are_derived():
     traces = TextTraces.of([TEXT])
     others = ["他说：" + TEXT[3 : 3 + QUOTE] + "。", TEXT[3 : 2 + QUOTE], None, "", TEXT[:10] + "，" + TEXT[10:20]]
-    assert traces.quoting(others).tolist() == [0]
+    assert traces.quoting(traces.find(others)).tolist() == [0]
     traces.add_elsewhere(["开头" + TEXT[:20]], source=True)
-    assert traces.quoting([TEXT[:20], TEXT[:21]]).tolist() == [1]
+    assert traces.quoting(traces.find([TEXT[:20], TEXT[:21]])).tolist() == [1]
     # Rules use the same sentences for many: only what people wrote can be quoted.
     traces = TextTraces.of(["别的话"], [TEXT])
-    assert traces.quoting([TEXT]).tolist() == []
+    assert traces.quoting(traces.find([TEXT])).tolist() == []
     assert traces.is_trace(TEXT)
 
 
@@ -63,7 +63,8 @@ def test_it_is_none_where_rows_of_a_column_have_all_of_its_n_grams(erased, other
 def test_every_quotation_is_attributed_to_its_text(erased, others):
     quotes = {one[at : at + QUOTE] for one in erased for at in range(len(one) - QUOTE + 1)}
     certain = {n for n, text in enumerate(others) if any(quote in text for quote in quotes)}
-    assert certain <= set(TextTraces.of(erased).quoting(others).tolist())
+    traces = TextTraces.of(erased)
+    assert certain <= set(traces.quoting(traces.find(others)).tolist())
 
 
 def test_replies_that_escape_characters_twice_are_read():
