@@ -36,7 +36,7 @@ def _filled(kind: Any, value: Any) -> Any:
     if isinstance(kind, pl.List):
         return [_filled(kind.inner, one) for one in value or []]
     if isinstance(kind, pl.Struct):
-        return {field.name: _filled(field.dtype, value.get(field.name)) for field in kind.fields}
+        return {field.name: _filled(field.dtype, (value or {}).get(field.name)) for field in kind.fields}
     if value is None and (kind == pl.Boolean or kind.is_numeric()):
         return kind.to_python()()
     return value
