@@ -21,8 +21,6 @@ DROPPED = "/dropped"  # after a table's name: the rows that it dropped
 # How an id in a text may continue with a part of the row, and what would make it the beginning of another id.
 _PART = re.compile(r"(?:[#/~][\w-]+)*")
 _CONTINUES = re.compile(r"[-.:]?\w")
-# Columns of which a row that stays may lose a part.
-_PARTS = ("answers", "edits", "members", "pool", "detail")
 
 Mask = Callable[[str], str]
 
@@ -103,8 +101,10 @@ class RowFilter:
     def split(self, table: str, frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         """The rows that stay, without their erased parts; and how many of them lost or changed a part."""
         before = frame.filter(~self.marks(table, frame))
-        after = before.with_columns(*self._changes(before))
-        differs = (before[name].ne_missing(after[name]) for name in _PARTS if name in before.columns)
+        changes = list(self._changes(before))
+        after = before.with_columns(*changes)
+        names = [change.meta.output_name() for change in changes]
+        differs = (before[name].ne_missing(after[name]) for name in names)
         return after, int(reduce(or_, differs, pl.zeros(before.height, pl.Boolean, eager=True)).sum())
 
     def removed(self, table: str, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
@@ -117,18 +117,22 @@ class RowFilter:
             yield answers.unnest("answer").filter(pl.col("answer_id").is_in(erased))
 
     def _changes(self, frame: pl.DataFrame) -> Iterator[pl.Expr]:
+        """Of the columns of which a row that stays may lose a part, those in which something of it may stand."""
         for column, name in (("answers", "answer_id"), ("edits", "row_id")):
-            if isinstance(frame.schema.get(column), pl.List):
-                stays = ~pl.element().struct.field(name).is_in(self._erased_in(frame, column, name))
-                items = pl.col(column).list.eval(pl.element().filter(stays))
-                if column == "answers":
-                    clusters = self.erased.among(_field(frame, "answers", "cluster_id"))
-                    masks = {cluster: self.mask(cluster) for cluster in clusters}
-                    if masks:
-                        masked = pl.field("cluster_id").replace(masks)
-                        items = items.list.eval(pl.element().struct.with_fields(masked))
+            if not isinstance(frame.schema.get(column), pl.List):
+                continue
+            erased = self.erased.among(_field(frame, column, name))
+            clusters = self.erased.among(_field(frame, column, "cluster_id"))
+            items = pl.col(column)
+            if len(erased):
+                stays = ~pl.element().struct.field(name).is_in(erased.implode())
+                items = items.list.eval(pl.element().filter(stays))
+            if len(clusters):
+                masked = pl.field("cluster_id").replace({cluster: self.mask(cluster) for cluster in clusters})
+                items = items.list.eval(pl.element().struct.with_fields(masked))
+            if len(erased) or len(clusters):
                 yield items
-        if "members" in frame.columns:
+        if "members" in frame.columns and self.group_keys:
             yield pl.col("members").list.eval(pl.element().filter(~pl.element().is_in(list(self.group_keys))))
         if "pool" in frame.columns:
             erased = self.erased.among(frame["pool"].explode(empty_as_null=False)).implode()

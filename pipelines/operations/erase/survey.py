@@ -256,7 +256,7 @@ def _texts(home: Path, store: Store, row_filter: RowFilter, suppression: Suppres
     """
     texts, erased = _Texts(set(), set(), set(), set()), row_filter.erased
     urls, urls_left = set[str](), set[str]()
-    words, words_left = set[str | None](), set[int]()  # of all that stays the hashes alone: these are many
+    words, words_left = set[str](), pl.Series(dtype=pl.UInt64)  # of all that stays the hashes alone: these are many
     for place in places(home, store):
         if not _is_source(place.table):
             if len(marks := erased.rows(_ids(place.rows))) and marks.any():
@@ -270,11 +270,10 @@ def _texts(home: Path, store: Store, row_filter: RowFilter, suppression: Suppres
         left, _ = row_filter.split(place.table, frame)
         urls_left.update(left["url"].drop_nulls() if "url" in left.columns else [])
         if place.table in _AS_WRITTEN:
-            words_left.update(map(hash, _all_words(left)))
+            words_left.append(_all_words(left).hash())
         if place.table == "raw_posts":
             texts.crawled.update(frame["post_id"])
-    gone = (one for one in words if hash(one) not in words_left)
-    texts.wordings.update(code for one in gone if (code := suppression.wording(one)))
+    texts.wordings.update(filter(None, map(suppression.wording, _without(words, words_left))))
     erased.ids |= {url for url in urls - urls_left if "://" in url}
     erased.namesakes |= {url for url in urls_left if url in erased}
     return texts
@@ -303,15 +302,22 @@ def _add_group_keys(store: Store, row_filter: RowFilter) -> None:
                 row_filter.group_keys.update(keys(some.filter(row_filter.losing(table, some)))["keys"].explode())
                 stays, _ = row_filter.split(table, some)
                 left.append(keys(stays)["keys"].explode().hash())
-    known = pl.Series(sorted(row_filter.group_keys), dtype=pl.String)
-    row_filter.group_keys.difference_update(known.filter(known.hash().is_in(left.implode())))
+    row_filter.group_keys.intersection_update(_without(row_filter.group_keys, left))
 
 
-def _all_words(rows: pl.DataFrame) -> Iterator[str | None]:
+def _all_words(rows: pl.DataFrame) -> pl.Series:
     """The words of rows, and of the answers in them."""
-    yield from words_of(rows)
+    words = words_of(rows)
     if "answers" in rows.columns:
-        yield from words_of(rows.select(answer="answers").explode("answer", empty_as_null=False).unnest("answer"))
+        answers = rows.select(answer="answers").explode("answer", empty_as_null=False).unnest("answer")
+        words = pl.concat([words, words_of(answers)])
+    return words.drop_nulls()
+
+
+def _without(names: Iterable[str], hashes: pl.Series) -> pl.Series:
+    """Those that have none of these hashes of polars."""
+    known = pl.Series(sorted(names), dtype=pl.String)
+    return known.filter(~known.hash().is_in(hashes.implode()))
 
 
 def _by_texts(home: Path, store: Store, row_filter: RowFilter, traces: TextTraces) -> tuple[set[str], set[str]]:
@@ -331,13 +337,15 @@ def _by_texts_of(
         frame = place.rows.collect()
         left, changed = row_filter.split(place.table, frame)
         found = [(rows, traces.find(column)) for rows, column in texts_of(left)]
-        if not _is_source(place.table):
+        for _, of_column in found:
+            elsewhere[of_column.places] = True
+        if _is_source(place.table):
+            traces.add_found(elsewhere, source=True)
+        else:
             quoting = left[sorted({int(rows[at]) for rows, of_column in found for at in traces.quoting(of_column)})]
             row_filter.quoting.setdefault(place.table, set()).update(row_keys(place.table, quoting))
             row_filter.erased.add_derived(quoting)
             quote |= quoting.height > 0
-        for _, of_column in found:
-            elsewhere[of_column.places] = True
         if changed or left.height < frame.height:
             touched.update(place.names)
         if "request_key" in frame.columns:
@@ -345,7 +353,7 @@ def _by_texts_of(
             others |= set(left["request_key"])
     if quote:  # what was made of them may stand before them
         return _by_texts_of(table, home, store, row_filter, traces)
-    traces.add_found(elsewhere, source=_is_source(table))
+    traces.add_found(elsewhere, source=False)
     return touched, calls, others
 
 

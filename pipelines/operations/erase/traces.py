@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pipelines.core.arrow import Texts, buffers, decoded
+from pipelines.core.arrow import Texts, buffers, buffers_of, decoded
 from pipelines.core.files import write_whole
 from pipelines.core.kernels import Bytes, Places, kernel
 from pipelines.core.overlap import Hashes, Points, hashes, points
@@ -34,7 +34,7 @@ _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([\"/nrt]))")
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 _IS_SPACE = np.zeros(0x3002, bool)  # by code point; the last one stands for all above
 _IS_SPACE[[ord(space) for space in "\t\n\r\x0b\x0c\xa0\u3000"]] = True
-_SPARSE = 6  # bits: the table that answers most look-ups at once has so many times as many places, 64, as n-grams
+_SPARSE = 8  # bits: the table that answers most look-ups at once has so many times as many places, 256, as n-grams
 _END = "\0"  # between two texts, and in none of ours
 # Ids are masked one by one (`rows`), and group keys in `splits` removed; names of runs, of groups and of rewards are
 # nobody's words. All else counts: what many rows have is no trace anyway.
@@ -116,7 +116,8 @@ class TextTraces:
 
     def find(self, texts: Texts) -> "Found":
         """Our n-grams in some texts."""
-        data, offsets = buffers(texts)
+        # Those of polars' are not held against UTF-8 once more.
+        data, offsets = buffers_of(texts) if isinstance(texts, pa.LargeStringArray) else buffers(texts)
         n = room = 1 << 12
         while n >= room:
             room = 2 * n

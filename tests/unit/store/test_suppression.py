@@ -65,6 +65,12 @@ def test_a_dialogue_is_recognised_by_all_its_turns(tmp_path):
     assert SuppressionList(tmp_path).sift(came, "imported_dialogues")[0]["dialogue_id"].to_list() == ["t:2"]
 
 
+def test_white_space_is_what_python_takes_for_it():
+    """The codes of earlier versions were made so."""
+    text = "".join(map(chr, range(1, 0x3100)))
+    assert words_of(posts(("s:1", "", text, []))).to_list() == ["".join(text.split())]
+
+
 def test_codes_are_those_of_the_home(tmp_path):
     """A list that somebody else has leads to nobody, even for one who guesses ids."""
     assert SuppressionList(tmp_path / "a").code("s:1") == SuppressionList(tmp_path / "a").code("s:1")
