@@ -63,7 +63,7 @@ def _of_versions(store: Store, table: str) -> Iterator[Place]:
     holders: dict[tuple[str, str], list[tuple[Version, Chunk]]] = {}
     for version in versions(store, table):
         store.check(version)
-        for chunk in version.manifest.files:
+        for chunk in (chunk for chunk in version.manifest.files if chunk.rows):
             holders.setdefault((part_of(chunk), chunk.sha256), []).append((version, chunk))
     together: dict[tuple[str, tuple[str, ...]], list[tuple[Version, Chunk]]] = {}
     for (part, _), held in holders.items():

@@ -259,7 +259,7 @@ def _texts(home: Path, store: Store, row_filter: RowFilter, suppression: Suppres
     words, words_left = set[str](), pl.Series(dtype=pl.UInt64)  # of all that stays the hashes alone: these are many
     for place in places(home, store):
         if not _is_source(place.table):
-            if len(marks := erased.rows(_ids(place.rows))) and marks.any():
+            if (marks := erased.rows(_ids(place.rows))).any():
                 texts.made.update(_strings(place.rows.collect().filter(marks)))
             continue
         frame = place.rows.collect()
@@ -292,10 +292,8 @@ def _add_group_keys(store: Store, row_filter: RowFilter) -> None:
     left = pl.Series(dtype=pl.UInt64)  # hashes: these are many
     for table, keys in _GROUP_KEYS.items():
         for version in versions(store, table):
-            frame = spilled(
-                (store.read_chunk(version, chunk).collect() for chunk in of_part(version.manifest.files, "rows")),
-                store.storage.scratch(),
-            )
+            chunks = of_part(version.manifest.files, "rows")
+            frame = spilled((store.read_chunk(version, chunk).collect() for chunk in chunks), store.storage.scratch())
             if table == "clean_posts":  # the answers have their keys without their formulas
                 frame, _ = cut_formulas(frame, 0, store.storage.scratch())
             for some in slices(frame):
