@@ -10,6 +10,7 @@ from pathlib import Path
 import dagster as dg
 import polars as pl
 import pytest
+from erase_home import make_home
 from hypothesis import given
 from hypothesis import strategies as st
 from table_rows import frame, row_of
@@ -138,6 +139,12 @@ def test_the_funnel_adds_up_for_each_source(whole: list[Section], released_home:
     assert posts[0] == store.read("clean_posts").collect().height
     not_train = store.read_dropped("ecot_chains").filter(reason="not_train").collect().height
     assert rows["ecot_chains", source, "post"][2] >= not_train > 0
+
+
+def test_figures_about_judges_are_rows_of_no_source(tmp_path: Path):
+    make_home(tmp_path)
+    [funnel] = [one for one in sections(tmp_path, None) if one.key == "funnel"]
+    assert {row[0] for row in funnel.tables[-1].rows} >= {"clean_posts", "rankings"}
 
 
 def test_three_rows_are_walked_with_who_made_them_and_who_labelled_them(whole: list[Section]):

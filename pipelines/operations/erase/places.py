@@ -3,7 +3,8 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.core.home import Home
-from pipelines.core.spill import ROWS_AT_ONCE
+from pipelines.core.spill import ROWS_AT_ONCE, spilled
 from pipelines.errors import DamagedRelease
 from pipelines.operations.erase.documents import Lost, Published
 from pipelines.operations.erase.rows import DROPPED, RowFilter
 from pipelines.operations.erase.traces import Scrub, rewrite, scrub_file
 from pipelines.release.publish.fetch import FETCHING
-from pipelines.store.chunks import part_of
+from pipelines.store.chunks import of_part, part_of
 from pipelines.store.manifest import MANIFEST, Chunk
 from pipelines.store.object_storage import ObjectStorage
 from pipelines.store.releases import COPIES, Releases, publications
@@ -42,48 +43,69 @@ class Place(NamedTuple):
     rows: pl.LazyFrame
 
 
-def places(home: Path, store: Store, tables: Iterable[str] = tuple(TABLES)) -> Iterator[Place]:
-    """All rows of some tables, ROWS_AT_ONCE at a time; derived rows after their sources, and what several versions have
-    once. Raises DamagedVersion: nobody knows what such a version holds.
+class Places:
+    """All rows of a home, ROWS_AT_ONCE at a time: derived rows after their sources, what several versions have once.
+
+    May be gone through several times. Raises DamagedVersion: nobody knows what such a version holds.
     """
-    released = _folders(Releases(home))
-    for table in tables:
+
+    def __init__(self, home: Path, store: Store) -> None:
+        self._home, self._store = home, store
+        self._versions = {table: list(versions(store, table)) for table in TABLES}
+        for version in chain.from_iterable(self._versions.values()):
+            store.check(version)
+        released = _folders(Releases(home))
+        self._shards = {
+            table: [*sorted(Home(home).releases.glob(f"{released}/{table}/*.parquet")), *run_data(home, table)]
+            for table in TABLES
+        }
+
+    def __iter__(self) -> Iterator[Place]:
+        return chain.from_iterable(map(self.of, TABLES))
+
+    def of(self, table: str) -> Iterator[Place]:
+        """Those of a table."""
         if table == "raw_posts":
-            for name, posts in _journals(home):
+            for name, posts in _journals(self._home):
                 yield Place(table, (name,), posts.lazy())
-        yield from _of_versions(store, table)
-        shards = sorted(Home(home).releases.glob(f"{released}/{table}/*.parquet"))
-        for shard in (*shards, *run_data(home, table)):
+        yield from self._of_versions(table)
+        for shard in self._shards[table]:
             rows = pl.scan_parquet(shard, hive_partitioning=False)
             for start in range(0, pq.read_metadata(shard).num_rows, ROWS_AT_ONCE):
-                yield Place(table, (str(shard.relative_to(home)),), rows.slice(start, ROWS_AT_ONCE))
+                yield Place(table, (str(shard.relative_to(self._home)),), rows.slice(start, ROWS_AT_ONCE))
 
+    def versions(self, table: str) -> Iterator[pl.DataFrame]:
+        """The rows of each version of a table, on the disk."""
+        for version in self._versions[table]:
+            chunks = of_part(version.manifest.files, "rows")
+            rows = (self._store.read_chunk(version, chunk).collect() for chunk in chunks)
+            yield spilled(rows, self._store.storage.scratch())
 
-def _of_versions(store: Store, table: str) -> Iterator[Place]:
-    holders: dict[tuple[str, str], list[tuple[Version, Chunk]]] = {}
-    for version in versions(store, table):
-        store.check(version)
-        for chunk in (chunk for chunk in version.manifest.files if chunk.rows):
-            holders.setdefault((part_of(chunk), chunk.sha256), []).append((version, chunk))
-    together: dict[tuple[str, tuple[str, ...]], list[tuple[Version, Chunk]]] = {}
-    for (part, _), held in holders.items():
-        names = tuple(f"{version.name}@{version.version}" for version, _ in held)
-        together.setdefault((part, names), []).append(held[0])
-    for (part, names), chunks in together.items():
-        for some in _batches(chunks):
-            rows = pl.concat([store.read_chunk(*one) for one in some])
-            for start in range(0, sum(chunk.rows for _, chunk in some), ROWS_AT_ONCE):
-                yield Place(table if part == "rows" else table + DROPPED, names, rows.slice(start, ROWS_AT_ONCE))
+    def _of_versions(self, table: str) -> Iterator[Place]:
+        holders: dict[tuple[str, str], list[tuple[Version, Chunk]]] = {}
+        for version in self._versions[table]:
+            for chunk in (chunk for chunk in version.manifest.files if chunk.rows):
+                holders.setdefault((part_of(chunk), chunk.sha256), []).append((version, chunk))
+        together: dict[tuple[str, tuple[str, ...]], list[tuple[Version, Chunk]]] = {}
+        for (part, _), held in holders.items():
+            names = tuple(f"{version.name}@{version.version}" for version, _ in held)
+            together.setdefault((part, names), []).append(held[0])
+        for (part, names), chunks in together.items():
+            for some in _batches(chunks):
+                rows = pl.concat([self._store.read_chunk(*one) for one in some])
+                for start in range(0, sum(chunk.rows for _, chunk in some), ROWS_AT_ONCE):
+                    yield Place(table if part == "rows" else table + DROPPED, names, rows.slice(start, ROWS_AT_ONCE))
 
 
 def _batches(chunks: list[tuple[Version, Chunk]]) -> Iterator[list[tuple[Version, Chunk]]]:
     """Chunks of ROWS_AT_ONCE rows together, or one that has more."""
-    some: list[tuple[Version, Chunk]] = []
+    some, n_rows = list[tuple[Version, Chunk]](), 0
     for one in chunks:
-        if some and sum(chunk.rows for _, chunk in (*some, one)) > ROWS_AT_ONCE:
+        if some and n_rows + one[1].rows > ROWS_AT_ONCE:
             yield some
-            some = []
+            some, n_rows = [], 0
         some.append(one)
+        n_rows += one[1].rows
     yield some
 
 

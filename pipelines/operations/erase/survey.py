@@ -22,18 +22,17 @@ from polars.selectors import by_name
 import pipelines
 from pipelines.core.files import sha256_of
 from pipelines.core.home import Home
-from pipelines.core.spill import slices, spilled
+from pipelines.core.spill import slices
 from pipelines.dedup.formulas import cut_formulas
 from pipelines.dedup.group_keys import dialogue_keys, post_keys
 from pipelines.errors import LedgerBusy, RequestError
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.operations.erase.documents import Plan
 from pipelines.operations.erase.files import posts_of_crawls, texts_of_folder
-from pipelines.operations.erase.places import places, versions
+from pipelines.operations.erase.places import Place, Places, versions
 from pipelines.operations.erase.rows import DROPPED, ErasedIds, RowFilter, row_keys
 from pipelines.operations.erase.server import texts_of_server
-from pipelines.operations.erase.traces import TextTraces, texts_of, unescape
-from pipelines.store.chunks import of_part
+from pipelines.operations.erase.traces import Flags, TextTraces, texts_of, unescape
 from pipelines.store.derived import ID_COLUMNS
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
@@ -60,7 +59,7 @@ class Request:
 
 
 def _targets(
-    request: Request, home: Path, store: Store, suppression: SuppressionList
+    request: Request, home: Path, store: Store, places: Places, suppression: SuppressionList
 ) -> tuple[ErasedIds, dict[str, set[str]], set[str]]:
     """The posts, answers and dialogues that a request names, the keys of records that were never kept, and texts of
     theirs that no table has. Raises RequestError for an empty request, and for a row, an author or a file that is
@@ -71,7 +70,7 @@ def _targets(
     wanted = set(request.rows)
     (ids, records), written_beside = _of_files(request.files, store), set[str]()
     known, authors, whole = set(), set(), set()
-    for place in places(home, store):
+    for place in places:
         if _is_source(place.table):
             written = _written(place.rows)
             known |= wanted.intersection(written["id"])
@@ -202,16 +201,17 @@ def survey(home: Path, store: Store, request: Request, suppression: SuppressionL
     releases = Releases(home)
     for name in releases.names():
         releases.read(name)  # what is damaged now would pass for erased later
-    erased, records, written_beside = _targets(request, home, store, suppression)
+    places = Places(home, store)
+    erased, records, written_beside = _targets(request, home, store, places, suppression)
     named = frozenset(erased.ids)
-    _add_derived(home, store, erased)
+    _add_derived(places, erased)
     row_filter = RowFilter(erased, suppression.mask, records)
-    texts = _texts(home, store, row_filter, suppression)
-    _add_group_keys(store, row_filter)
+    _add_group_keys(places, row_filter, store.storage.scratch())
+    texts = _texts(places, row_filter, suppression)
     traces = TextTraces.of(texts.written, texts.made | row_filter.group_keys | written_beside)
     for text in _our_texts():
         traces.add_elsewhere([text], source=True)
-    touched, calls = _by_texts(home, store, row_filter, traces)
+    touched, calls = _by_texts(places, row_filter, traces)
     now = dt.datetime.now(dt.UTC)
     plan = Plan(
         erasure=f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
@@ -231,13 +231,13 @@ def survey(home: Path, store: Store, request: Request, suppression: SuppressionL
     return plan, traces
 
 
-def _add_derived(home: Path, store: Store, erased: ErasedIds) -> None:
+def _add_derived(places: Places, erased: ErasedIds) -> None:
     """Adds what was made from erased rows; rewritings to an erased persona, and what was made of those, included."""
     grown = True
     while grown:
         grown = False
-        for place in places(home, store):
-            ids = _ids(place.rows)
+        for place in places:
+            ids = place.rows.select(by_name(*ID_COLUMNS, require_all=False)).collect()
             grown |= erased.add_derived(ids.filter(erased.rows(ids)))
 
 
@@ -250,16 +250,18 @@ class _Texts(NamedTuple):
     crawled: set[str]
 
 
-def _texts(home: Path, store: Store, row_filter: RowFilter, suppression: SuppressionList) -> _Texts:
+def _texts(places: Places, row_filter: RowFilter, suppression: SuppressionList) -> _Texts:
     """Reads what goes, and adds the addresses of erased posts to their ids. No address or wording counts that something
     else, which stays, has as well.
     """
     texts, erased = _Texts(set(), set(), set(), set()), row_filter.erased
     urls, urls_left = set[str](), set[str]()
     words, words_left = set[str](), pl.Series(dtype=pl.UInt64)  # of all that stays the hashes alone: these are many
-    for place in places(home, store):
+    for place in places:
         if not _is_source(place.table):
-            if (marks := erased.rows(_ids(place.rows))).any():
+            key = TABLES[place.table.removesuffix(DROPPED)].key()
+            deciding = place.rows.select(by_name(*ID_COLUMNS, *key, "members", require_all=False)).collect()
+            if (marks := row_filter.marks(place.table, deciding)).any():
                 texts.made.update(_strings(place.rows.collect().filter(marks)))
             continue
         frame = place.rows.collect()
@@ -279,27 +281,22 @@ def _texts(home: Path, store: Store, row_filter: RowFilter, suppression: Suppres
     return texts
 
 
-def _ids(rows: pl.LazyFrame) -> pl.DataFrame:
-    return rows.select(by_name(*ID_COLUMNS, require_all=False)).collect()
-
-
 def _strings(rows: pl.DataFrame) -> Iterator[str]:
     return (text for _, column in texts_of(rows) for text in column.to_pylist() if text)
 
 
-def _add_group_keys(store: Store, row_filter: RowFilter) -> None:
+def _add_group_keys(places: Places, row_filter: RowFilter, scratch: Path | None) -> None:
     """Adds the group keys in `splits` that go with what goes: those that nothing has which stays."""
     left = pl.Series(dtype=pl.UInt64)  # hashes: these are many
     for table, keys in _GROUP_KEYS.items():
-        for version in versions(store, table):
-            chunks = of_part(version.manifest.files, "rows")
-            frame = spilled((store.read_chunk(version, chunk).collect() for chunk in chunks), store.storage.scratch())
-            if table == "clean_posts":  # the answers have their keys without their formulas
-                frame, _ = cut_formulas(frame, 0, store.storage.scratch())
-            for some in slices(frame):
+        for rows in places.versions(table):
+            # The answers of posts have their keys without their formulas.
+            plain = cut_formulas(rows, 0, scratch)[0] if table == "clean_posts" else rows
+            for some in slices(plain):
                 row_filter.group_keys.update(keys(some.filter(row_filter.losing(table, some)))["keys"].explode())
                 stays, _ = row_filter.split(table, some)
                 left.append(keys(stays)["keys"].explode().hash())
+            left = left.unique()
     row_filter.group_keys.intersection_update(_without(row_filter.group_keys, left))
 
 
@@ -318,41 +315,55 @@ def _without(names: Iterable[str], hashes: pl.Series) -> pl.Series:
     return known.filter(~known.hash().is_in(hashes.implode()))
 
 
-def _by_texts(home: Path, store: Store, row_filter: RowFilter, traces: TextTraces) -> tuple[set[str], set[str]]:
+def _by_texts(places: Places, row_filter: RowFilter, traces: TextTraces) -> tuple[set[str], set[str]]:
     """Finds the rows that quote. Gives the places that lose something, and the keys of the calls that made it."""
-    every = [_by_texts_of(table, home, store, row_filter, traces) for table in TABLES]
-    touched, calls, others = (set().union(*of_tables) for of_tables in zip(*every, strict=True))
+    touched, calls, others = set[str](), set[str](), set[str]()
+    for table in TABLES:
+        while (read := _read(places.of(table), row_filter, traces)) is None:
+            pass
+        touched |= read.touched
+        calls |= read.calls
+        others |= read.others
+        traces.add_found(read.elsewhere, source=False)
     return touched, calls - others
 
 
-def _by_texts_of(
-    table: str, home: Path, store: Store, row_filter: RowFilter, traces: TextTraces
-) -> tuple[set[str], set[str], set[str]]:
-    """Of one table, the places that lose something, the keys of the calls that made it, and those of all others."""
-    touched, calls, others, quote = set[str](), set[str](), set[str](), False
-    elsewhere = np.zeros(len(traces.values), bool)
-    for place in places(home, store, [table]):
+class _Read(NamedTuple):
+    """Of a table the places that lose something, the keys of the calls that made it and of all others, and which
+    n-grams of what goes stand in rows of it that stay.
+    """
+
+    touched: set[str]
+    calls: set[str]
+    others: set[str]
+    elsewhere: Flags
+
+
+def _read(places: Iterable[Place], row_filter: RowFilter, traces: TextTraces) -> _Read | None:
+    """Reads a table. None where rows of it were found that quote: they go, and what was made of them may stand before
+    them.
+    """
+    read, quote = _Read(set(), set(), set(), np.zeros(len(traces.values), bool)), False
+    for place in places:
         frame = place.rows.collect()
         left, changed = row_filter.split(place.table, frame)
         found = [(rows, traces.find(column)) for rows, column in texts_of(left)]
         for _, of_column in found:
-            elsewhere[of_column.places] = True
-        if _is_source(place.table):
-            traces.add_found(elsewhere, source=True)
-        else:
+            if _is_source(place.table):
+                traces.add_found(of_column.places, source=True)
+            else:
+                read.elsewhere[of_column.places] = True
+        if not _is_source(place.table):
             quoting = left[sorted({int(rows[at]) for rows, of_column in found for at in traces.quoting(of_column)})]
             row_filter.quoting.setdefault(place.table, set()).update(row_keys(place.table, quoting))
             row_filter.erased.add_derived(quoting)
             quote |= quoting.height > 0
         if changed or left.height < frame.height:
-            touched.update(place.names)
+            read.touched.update(place.names)
         if "request_key" in frame.columns:
-            calls |= set(frame.join(left, on=TABLES[table].key(), how="anti")["request_key"])
-            others |= set(left["request_key"])
-    if quote:  # what was made of them may stand before them
-        return _by_texts_of(table, home, store, row_filter, traces)
-    traces.add_found(elsewhere, source=False)
-    return touched, calls, others
+            read.calls.update(frame.join(left, on=TABLES[place.table].key(), how="anti")["request_key"])
+            read.others.update(left["request_key"])
+    return None if quote else read
 
 
 def _is_source(table: str) -> bool:

@@ -34,7 +34,8 @@ _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([\"/nrt]))")
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 _IS_SPACE = np.zeros(0x3002, bool)  # by code point; the last one stands for all above
 _IS_SPACE[[ord(space) for space in "\t\n\r\x0b\x0c\xa0\u3000"]] = True
-_SPARSE = 8  # bits: the table that answers most look-ups at once has so many times as many places, 256, as n-grams
+# Bits: the table that answers most look-ups at once has 256 places an n-gram, and 64 MB at most.
+_SPARSE, _MOST_BITS = 8, 26
 _END = "\0"  # between two texts, and in none of ours
 # Ids are masked one by one (`rows`), and group keys in `splits` removed; names of runs, of groups and of rewards are
 # nobody's words. All else counts: what many rows have is no trace anyway.
@@ -64,7 +65,7 @@ class TextTraces:
         self.quotable = np.zeros(len(values), bool) if quotable is None else quotable
         self.shared = np.zeros(len(values), bool)
         self.common = np.zeros(len(values), bool)
-        bits = len(values).bit_length() + _SPARSE
+        bits = min(len(values).bit_length() + _SPARSE, _MOST_BITS)
         self._likely, self._shift = np.zeros(1 << bits, bool), np.uint64(64 - bits)
         self._likely[values >> self._shift] = True
 
@@ -91,7 +92,7 @@ class TextTraces:
         if source:
             self.common[places] = True
 
-    def quoting(self, found: "Found") -> Positions:
+    def quoting(self, found: Found) -> Positions:
         """The positions of those texts that have QUOTE consecutive characters of ours, not common to others."""
         quotable = self.quotable[found.places]
         places, rows, at = (column[quotable] for column in found)
@@ -114,7 +115,7 @@ class TextTraces:
         places, ours = self._places(windows[at])
         return at[ours][~self.shared[places]]
 
-    def find(self, texts: Texts) -> "Found":
+    def find(self, texts: Texts) -> Found:
         """Our n-grams in some texts."""
         # Those of polars' are not held against UTF-8 once more.
         data, offsets = buffers_of(texts) if isinstance(texts, pa.LargeStringArray) else buffers(texts)

@@ -70,18 +70,19 @@ def funnel(home: Path, made: Release | None) -> Section:
     for table in TABLES:
         stage = MAKERS.get(table)
         units = tuple(stage.units.get(table, ())) if stage else ("record",)
-        if units and table not in AFTER_RELEASE and store.current(table):
-            lines += _of_table(store, table, units)
+        key = _key_of(table)  # none of figures about rules and judges
+        if units and key and table not in AFTER_RELEASE and store.current(table):
+            lines += _of_table(store, table, key, units)
     columns = ("table", "source", "of what", "kept", "dropped", "not needed, or not yet", "reasons")
     return Section("funnel", "gongqing tables", [Table("", _FLOW, through), Table("", columns, lines)])
 
 
-def _of_table(store: Store, table: str, units: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+def _of_table(store: Store, table: str, key: str, units: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
     kept, lost = Counter[tuple[str, str]](), dict[tuple[str, str], Counter[str]]()
     for version in store.current(table):
         where = (table, version.version, version.partition)
         rows = store.read(*where).select(pl.exclude("reasoning", "prompt")).collect()
-        source = pl.col(_key_of(rows)).str.extract(r"^([^:]+)")
+        source = pl.col(key).str.extract(r"^([^:]+)")
         for (name,), part in rows.with_columns(_source=source).partition_by("_source", as_dict=True).items():
             kept.update({(unit, str(name)): count(part, unit) for unit in units})
         source = pl.col("row_id").str.extract(r"^([^:]+)")
@@ -96,10 +97,10 @@ def _of_table(store: Store, table: str, units: tuple[str, ...]) -> Iterator[tupl
         yield table, name, unit, there, reasons.total() - needless, needless, Reasons(reasons.most_common())
 
 
-def _key_of(rows: pl.DataFrame) -> str:
-    """The column by which a row says where it is from."""
+def _key_of(table: str) -> str | None:
+    """The column by which rows say where they are from."""
     keys = ("post_id", "dialogue_id", "source_dialogue_id", "made_from", "row_id", "item_id", "persona_id")
-    return next(name for name in keys if name in rows.columns)
+    return next((name for name in keys if name in TABLES[table].columns()), None)
 
 
 def sets(store: Store) -> Section:

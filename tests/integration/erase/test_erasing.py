@@ -20,6 +20,8 @@ from erase_home import (
     TO_HER,
     TO_HIM,
     answer,
+    clean_post,
+    drop,
     frame,
     post,
     question,
@@ -222,6 +224,31 @@ def test_the_receipt_counts_and_names_nobody(erased, receipt):
     assert not runs([text]) & runs([*OF_ERASED])
     assert "s:a" not in text
     assert [path.suffix for path in sorted((erased / "erasures").iterdir())].count(".plan") == 0
+
+
+def test_what_a_drop_quotes_is_no_excuse_for_others_that_quote(home):
+    """Nor is it where the table has more rows behind the drop."""
+    store = Store(home / "data")
+    rows = store.read("clean_posts").collect()
+    store.write("clean_posts", rows, drop("clean_posts", "post", "s:z", "too_short", HERS[2:20]))
+    store.write(
+        "clean_posts", pl.concat([rows, frame("clean_posts", clean_post("q", "湖面结了冰，孩子们在上面滑来滑去"))])
+    )
+    erase(home, Request(rows=("s:a",)))
+    assert Store(home / "data").read("ecot_chains").collect().is_empty()
+
+
+def test_the_names_of_groups_and_what_was_said_of_records_that_were_not_kept_leave_logs_as_well(home):
+    store, log = Store(home / "data"), home / ".dagster" / "compute" / "run.out"
+    splits = store.read("splits").collect()
+    names = {"g0": "g0123456789abcdef"}
+    store.write("splits", splits.with_columns(pl.col("group_id").replace(names)))
+    kept, lost = post("k", "湖面结了冰，孩子们在上面滑来滑去"), "unexpected field zebra-quagga"
+    unread = drop("imported_posts", "record", "line 17", "not_a_post", lost)
+    store.write("imported_posts", frame("imported_posts", kept), unread, partition="f", note={"file": "f.json"})
+    log.write_text(f"{names['g0']} is of train\n{lost}\n", encoding="utf-8")
+    erase(home, Request(rows=("s:a",), files=(Path("f.json"),)))
+    assert log.read_text(encoding="utf-8") == "[erased]\n[erased]\n"
 
 
 def test_an_answer_goes_alone_and_never_comes_back(home):
