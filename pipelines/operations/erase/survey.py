@@ -324,7 +324,7 @@ def _by_texts(places: Places, row_filter: RowFilter, traces: TextTraces) -> tupl
         touched |= read.touched
         calls |= read.calls
         others |= read.others
-        traces.add_found(read.elsewhere, source=False)
+        traces.mark_shared(read.elsewhere, source=False)
     return touched, calls - others
 
 
@@ -347,14 +347,14 @@ def _read(places: Iterable[Place], row_filter: RowFilter, traces: TextTraces) ->
     for place in places:
         frame = place.rows.collect()
         left, changed = row_filter.split(place.table, frame)
-        found = [(rows, traces.find(column)) for rows, column in texts_of(left)]
-        for _, of_column in found:
+        matches = [(rows, traces.find(column)) for rows, column in texts_of(left)]
+        for _, of_column in matches:
             if _is_source(place.table):
-                traces.add_found(of_column.places, source=True)
+                traces.mark_shared(of_column.places, source=True)
             else:
                 read.elsewhere[of_column.places] = True
         if not _is_source(place.table):
-            quoting = left[sorted({int(rows[at]) for rows, of_column in found for at in traces.quoting(of_column)})]
+            quoting = left[sorted({int(rows[at]) for rows, of_column in matches for at in traces.quoting(of_column)})]
             row_filter.quoting.setdefault(place.table, set()).update(row_keys(place.table, quoting))
             row_filter.erased.add_derived(quoting)
             quote |= quoting.height > 0

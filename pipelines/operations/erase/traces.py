@@ -45,7 +45,7 @@ Positions = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
-class Found(NamedTuple):
+class Matches(NamedTuple):
     """Our n-grams in some texts: which they are, in which text each stands, and behind how many characters of that."""
 
     places: Positions
@@ -84,18 +84,18 @@ class TextTraces:
 
     def add_elsewhere(self, texts: Texts, *, source: bool) -> None:
         """Notes that other rows have these texts; `source`: rows of posts or dialogues as they came."""
-        self.add_found(self.find(texts).places, source=source)
+        self.mark_shared(self.find(texts).places, source=source)
 
-    def add_found(self, places: Positions | Flags, *, source: bool) -> None:
+    def mark_shared(self, places: Positions | Flags, *, source: bool) -> None:
         """`add_elsewhere` of texts that have these n-grams of ours."""
         self.shared[places] = True
         if source:
             self.common[places] = True
 
-    def quoting(self, found: Found) -> Positions:
+    def quoting(self, matches: Matches) -> Positions:
         """The positions of those texts that have QUOTE consecutive characters of ours, not common to others."""
-        quotable = self.quotable[found.places]
-        places, rows, at = (column[quotable] for column in found)
+        quotable = self.quotable[matches.places]
+        places, rows, at = (column[quotable] for column in matches)
         apart = (np.diff(at) != 1) | (np.diff(rows) != 0)
         stretches = np.split(np.arange(len(at)), np.flatnonzero(apart) + 1)
         least = QUOTE - LENGTH + 1
@@ -115,7 +115,7 @@ class TextTraces:
         places, ours = self._places(windows[at])
         return at[ours][~self.shared[places]]
 
-    def find(self, texts: Texts) -> Found:
+    def find(self, texts: Texts) -> Matches:
         """Our n-grams in some texts."""
         # Those of polars' are not held against UTF-8 once more.
         data, offsets = buffers_of(texts) if isinstance(texts, pa.LargeStringArray) else buffers(texts)
@@ -127,7 +127,7 @@ class TextTraces:
                 data, offsets, np.uint64(self.base), _IS_SPACE, self._likely, self._shift, rows, at, windows
             )
         places, ours = self._places(windows[:n])
-        return Found(places, rows[:n][ours], at[:n][ours])
+        return Matches(places, rows[:n][ours], at[:n][ours])
 
     def _places(self, windows: Hashes) -> tuple[Positions, Flags]:
         """Which of our n-grams windows are, for those that are one, and which these are."""
