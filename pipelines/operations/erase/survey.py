@@ -355,9 +355,10 @@ def _read(places: Iterable[Place], row_filter: RowFilter, traces: TextTraces) ->
                 read.elsewhere[of_column.places] = True
         if not _is_source(place.table):
             quoting = left[sorted({int(rows[at]) for rows, of_column in matches for at in traces.quoting(of_column)})]
-            row_filter.quoting.setdefault(place.table, set()).update(row_keys(place.table, quoting))
+            known = row_filter.quoting.setdefault(place.table, set())
+            quote |= not known.issuperset(keys := row_keys(place.table, quoting).to_list())
+            known.update(keys)
             row_filter.erased.add_derived(quoting)
-            quote |= quoting.height > 0
         if changed or left.height < frame.height:
             read.touched.update(place.names)
         if "request_key" in frame.columns:
