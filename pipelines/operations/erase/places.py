@@ -70,9 +70,8 @@ class Places:
                 yield Place(table, (name,), posts.lazy())
         yield from self._of_versions(table)
         for shard in self._shards[table]:
-            rows = pl.scan_parquet(shard, hive_partitioning=False)
-            for start in range(0, pq.read_metadata(shard).num_rows, ROWS_AT_ONCE):
-                yield Place(table, (str(shard.relative_to(self._home)),), rows.slice(start, ROWS_AT_ONCE))
+            place = Place(table, (str(shard.relative_to(self._home)),), pl.scan_parquet(shard, hive_partitioning=False))
+            yield from _in_parts(place, pq.read_metadata(shard).num_rows)
 
     def versions(self, table: str) -> Iterator[pl.DataFrame]:
         """The rows of each version of a table, on the disk."""
@@ -93,8 +92,13 @@ class Places:
         for (part, names), chunks in together.items():
             for some in _batches(chunks):
                 rows = pl.concat([self._store.read_chunk(*one) for one in some])
-                for start in range(0, sum(chunk.rows for _, chunk in some), ROWS_AT_ONCE):
-                    yield Place(table if part == "rows" else table + DROPPED, names, rows.slice(start, ROWS_AT_ONCE))
+                place = Place(table if part == "rows" else table + DROPPED, names, rows)
+                yield from _in_parts(place, sum(chunk.rows for _, chunk in some))
+
+
+def _in_parts(place: Place, n_rows: int) -> Iterator[Place]:
+    """Its rows, ROWS_AT_ONCE at a time."""
+    return (place._replace(rows=place.rows.slice(at, ROWS_AT_ONCE)) for at in range(0, n_rows, ROWS_AT_ONCE))
 
 
 def _batches(chunks: list[tuple[Version, Chunk]]) -> Iterator[list[tuple[Version, Chunk]]]:

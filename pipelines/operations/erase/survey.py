@@ -62,11 +62,8 @@ def _targets(
     request: Request, home: Path, store: Store, places: Places, suppression: SuppressionList
 ) -> tuple[ErasedIds, dict[str, set[str]], set[str]]:
     """The posts, answers and dialogues that a request names, the keys of records that were never kept, and texts of
-    theirs that no table has. Raises RequestError for an empty request, and for a row, an author or a file that is
-    nowhere known.
+    theirs that no table has. Raises RequestError for a row, an author or a file that is nowhere known.
     """
-    if request == Request():
-        raise RequestError("nothing is named that should be erased", hint="name rows, --author or --file")
     wanted = set(request.rows)
     (ids, records), written_beside = _of_files(request.files, store), set[str]()
     known, authors, whole = set(), set(), set()
@@ -195,9 +192,11 @@ _AS_WRITTEN = frozenset({"raw_posts", "imported_posts", "imported_dialogues"})
 def survey(home: Path, store: Store, request: Request, suppression: SuppressionList) -> tuple[Plan, TextTraces]:
     """What has to be done, and the n-grams of what goes. Reads the home about twice.
 
-    Raises RequestError for an unknown row, author or file, DamagedVersion and DamagedRelease for what cannot be read,
-    LedgerBusy where a question about it is under way, or in a batch that is not collected.
+    Raises RequestError for an empty request, an unknown row, author or file, DamagedVersion and DamagedRelease for what
+    cannot be read, LedgerBusy where a question about it is under way, or in a batch that is not collected.
     """
+    if request == Request():
+        raise RequestError("nothing is named that should be erased", hint="name rows, --author or --file")
     releases = Releases(home)
     for name in releases.names():
         releases.read(name)  # what is damaged now would pass for erased later
