@@ -1,15 +1,19 @@
 """Rollouts by `transformers` on a CPU, under the name `hf_cpu`: a server as a Ray actor, and the trainer's way to it.
 
 The server gathers what is asked at the same time, so that a step is a few calls of `generate` and not one a sample.
+What is drawn follows from the seed, the step, the prompt and how often it was asked before in the step, and not from
+what happens to be asked at the same time: on the same weights, the same run draws the same, however busy the machine.
 Every sample comes with the log probability of each of its tokens, at the temperature it was drawn with.
 """
 
 import asyncio
-from collections import defaultdict
+import random
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import torch
+from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 from verl.workers.rollout import base
 from verl.workers.rollout.replica import RolloutReplica, RolloutReplicaRegistry, TokenOutput
 
@@ -21,7 +25,22 @@ _MOST = 64  # prompts a call of generate
 class _Request(NamedTuple):
     prompt: list[int]
     sampling: dict[str, Any]
+    seed: str
     answer: "asyncio.Future[TokenOutput]"
+
+
+class _Draw:
+    """Draws the next token of every sample by its own numbers: it leaves this one alone possible."""
+
+    def __init__(self, seeds: Iterable[str]) -> None:
+        self.random = [random.Random(seed) for seed in seeds]
+
+    def __call__(self, ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:  # noqa: ARG002 - their signature
+        reached = scores.double().softmax(-1).cumsum(-1)
+        numbers = torch.tensor([[one.random()] for one in self.random], dtype=reached.dtype)
+        # Of a sum that falls short of 1, and of a token that cannot be, none is drawn.
+        drawn = torch.searchsorted(reached, numbers * reached[:, -1:], right=True)
+        return torch.full_like(scores, -torch.inf).scatter(-1, drawn, 0.0)
 
 
 class Server:
@@ -31,9 +50,10 @@ class Server:
         from transformers import AutoModelForCausalLM
 
         torch.set_num_threads(1)
-        torch.manual_seed(config.seed + replica_rank)  # as verl's server of vLLM
         self.config = config
+        self.seed = config.seed + replica_rank  # as verl's server of vLLM
         self.step = 0
+        self.asked: Counter[tuple[int, ...]] = Counter()
         model: Any = AutoModelForCausalLM.from_pretrained(model_config.path, dtype=torch.float32)
         self.model = model.eval()
         self.waiting: list[_Request] = []
@@ -41,7 +61,10 @@ class Server:
 
     async def generate(self, prompt_ids: list[int], sampling_params: dict[str, Any], **_: Any) -> TokenOutput:
         """One sample of one prompt."""
-        mine = _Request(list(prompt_ids), dict(sampling_params), asyncio.get_running_loop().create_future())
+        prompt = tuple(prompt_ids)
+        seed = f"{self.seed}/{self.step}/{prompt}/{self.asked[prompt]}"
+        self.asked[prompt] += 1
+        mine = _Request(list(prompt), dict(sampling_params), seed, asyncio.get_running_loop().create_future())
         self.waiting.append(mine)
         while not mine.answer.done():
             async with self.lock:
@@ -58,7 +81,7 @@ class Server:
             alike[repr(sorted(request.sampling.items()))].append(request)
         for group in alike.values():
             try:
-                outputs = await asyncio.to_thread(self._generate, [one.prompt for one in group], group[0].sampling)
+                outputs = await asyncio.to_thread(self._generate, group, group[0].sampling)
             except Exception as error:  # noqa: BLE001 - the trainer gets it, whatever it is
                 for request in group:
                     request.answer.set_exception(error)
@@ -67,24 +90,30 @@ class Server:
                 request.answer.set_result(output)
 
     @torch.no_grad()
-    def _generate(self, prompts: list[list[int]], sampling: dict[str, Any]) -> list[TokenOutput]:
+    def _generate(self, group: list[_Request], sampling: dict[str, Any]) -> list[TokenOutput]:
         config = self.model.generation_config
+        prompts = [one.prompt for one in group]
         ends = {config.eos_token_id} if isinstance(config.eos_token_id, int) else set(config.eos_token_id)
         width = max(map(len, prompts))
         ids = torch.tensor([[config.pad_token_id] * (width - len(prompt)) + prompt for prompt in prompts])
         mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
         temperature = float(sampling.get("temperature", 1.0))
-        drawn: dict[str, Any] = {"do_sample": False}
+        drawing = LogitsProcessorList()
         if temperature > 0:
-            top = {"top_p": float(sampling.get("top_p", 1.0)), "top_k": max(0, int(sampling.get("top_k", -1)))}
-            drawn = {"do_sample": True, "temperature": temperature, **top}
+            drawing.append(TemperatureLogitsWarper(temperature))
+            if (top_k := int(sampling.get("top_k", -1))) > 0:
+                drawing.append(TopKLogitsWarper(top_k))
+            if (top_p := float(sampling.get("top_p", 1.0))) < 1:
+                drawing.append(TopPLogitsWarper(top_p))
+            drawing.append(_Draw(one.seed for one in group))
         output = self.model.generate(
             input_ids=ids,
             attention_mask=mask,
             max_new_tokens=int(sampling.get("max_tokens") or self.config.response_length),
             return_dict_in_generate=True,
             output_logits=True,
-            **drawn,
+            do_sample=False,  # what is drawn is the only one possible
+            logits_processor=drawing,
         )
         tokens = output.sequences[:, width:]
         logits = torch.stack(output.logits, 1).float() / (temperature if temperature > 0 else 1.0)
@@ -111,6 +140,7 @@ class Server:
     async def set_global_steps(self, step: int) -> None:
         """The step whose weights these are."""
         self.step = step
+        self.asked.clear()
 
     async def nothing(self, *_: Any, **__: Any) -> None:
         """What verl asks of a server that shares a device with the trainer: there is nothing to free."""
