@@ -8,16 +8,17 @@ import difflib
 import os
 import secrets
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as SourceError
 
 from pipelines.errors import SettingsError
-from schemas.labels import FLOORS
+from schemas.labels import FLOORS, JUDGED
 
 ROOT = Path(__file__).resolve().parent.parent
 PREFIX = "GONGQING_"
@@ -39,14 +40,14 @@ def _known(provider: Any) -> Any:
     return provider
 
 
-def _figures(floors: Any) -> Any:
+def _flattened(values: Any, *, what: str, known: Collection[str]) -> Any:
     """`{"risk": {"any": {"recall": 0.9}}}`, which TOML makes of a key without quotation marks, as `risk.any.recall`."""
-    if not isinstance(floors, dict):
-        return floors
-    flat = dict(_flat(floors))
+    if not isinstance(values, dict):
+        return values
+    flat = dict(_flat(values))
     for name in flat:
-        if name not in FLOORS:
-            raise ValueError(f"there is no figure {name!r}, did you mean {_nearest(name, FLOORS)!r}?")
+        if name not in known:
+            raise ValueError(f"there is no {what} {name!r}, did you mean {_nearest(name, known)!r}?")
     return flat
 
 
@@ -58,7 +59,7 @@ def _flat(values: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[
             yield ".".join((*path, key)), value
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
+def _nearest(name: str, known: Collection[str]) -> str:
     return difflib.get_close_matches(name, list(known), n=1, cutoff=0.0)[0]
 
 
@@ -262,11 +263,14 @@ class Release(_Section):
 
     left_out: float = Field(0.01, ge=0, lt=1)  # of its posts and dialogues, where splits leak; five always
     # The least figures of `gongqing calibrate` that it demands, by names of schemas.labels.FLOORS.
-    floors: Annotated[dict[str, Annotated[float, Field(gt=0, le=1)]], BeforeValidator(_figures)] = Field(
+    floors: Annotated[
+        dict[str, Annotated[float, Field(gt=0, le=1)]],
+        BeforeValidator(partial(_flattened, what="figure", known=FLOORS)),
+    ] = Field(default_factory=dict)
+    # Models that have to pass the test of `gongqing calibrate KIND --judge`, by what they judge: "cer.preference".
+    judges: Annotated[dict[str, str], BeforeValidator(partial(_flattened, what="question", known=JUDGED))] = Field(
         default_factory=dict
     )
-    # Models that have to pass the test of `gongqing calibrate KIND --judge`, by what they judge: "cer.preference".
-    judges: dict[Annotated[str, Field(pattern="^(coe|cer|compare)[.][a-z0-9]+$")], str] = Field(default_factory=dict)
 
 
 class Training(_Section):
@@ -382,7 +386,7 @@ def load(home: Path) -> Settings:
     """
     path = settings_file(home)
     try:
-        written = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        written = tomllib.loads(path.read_text(encoding="utf-8-sig")) if path.exists() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"not valid TOML: {error}", where=path, hint="mend the line that is named") from error
     except OSError as error:
@@ -402,7 +406,7 @@ def load(home: Path) -> Settings:
         def settings_customise_sources(  # type: ignore[override]  # the sources are named by what we use of them
             cls, settings_cls: type[BaseSettings], env_settings: Any, **_: Any
         ) -> tuple[Any, ...]:
-            return env_settings, TomlConfigSettingsSource(settings_cls, toml_file=path)
+            return env_settings, InitSettingsSource(settings_cls, written)
 
     try:
         return _in(home, OfThisHome())

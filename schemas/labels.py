@@ -51,6 +51,8 @@ FLOORS = (
     ),
     "relevance.emotional.auc",
 )
+# What a model may be held against people on, and a release may demand of it.
+JUDGED = ("coe.verdict", "cer.step1", "cer.step2", "cer.step3", "cer.preference", "compare.better")
 CONSENTS = ("given", "public_licence", "agreement", "not_asked", "synthetic", "invented")
 VARIANTS = ("none", "D", "R", "P")
 

@@ -48,18 +48,27 @@ _SHOWN_AS = _ESCAPED | {point: chr(0x2400 + point) for point in _C0} | {0x7F: "â
 
 
 class TextTable(Table):
-    """A table whose cells are texts, not markup. Columns fold, and stand left but for those of `right`.
+    """A table whose names, cells, title and caption are texts, not markup. Columns fold, and stand left but for those
+    of `right`.
 
     Blanks stand between them, for a terminal of 80 columns has none to spare for lines.
     """
 
     def __init__(
-        self, *columns: str, right: Collection[str] = (), no_wrap: Collection[str] = (), **options: Any
+        self,
+        *columns: str,
+        right: Collection[str] = (),
+        no_wrap: Collection[str] = (),
+        title: str | None = None,
+        caption: str | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(**{"box": SIMPLE_HEAD, "show_edge": False, "padding": (0, 1, 0, 0), **options})
+        self.title = text(title, "table.title") if title else None
+        self.caption = text(caption, "table.caption") if caption else None
         for name in columns:
             justify: Literal["left", "right"] = "right" if name in right else "left"
-            self.add_column(name, justify=justify, no_wrap=name in no_wrap, overflow="fold")
+            self.add_column(text(name), justify=justify, no_wrap=name in no_wrap, overflow="fold")
 
     def add_row(self, *cells: RenderableType | None, style: StyleType | None = None, end_section: bool = False) -> None:
         """A row; a string is text."""
@@ -492,7 +501,7 @@ def ablations(outcomes: Sequence[Any]) -> Table:
     validations = list(dict.fromkeys(one.validation_figure for one in outcomes if one.validation_figure))
     counts = ["seeds", "rows", "steps", *(f"{figure}, {when}" for figure in figures for when in ("first", "last"))]
     counts += [f"validation, {figure}" for figure in validations]
-    caption = visible("\n".join(lines))
+    caption = "\n".join(lines)
     table = TextTable(
         "recipe", "ablation", *counts, right=counts, title="ablations, on equal rows and seeds", caption=caption
     )

@@ -122,7 +122,7 @@ def show(
     sample: Annotated[
         bool, typer.Option("--sample", help="Drawn, and not the first: the same ones each time.")
     ] = False,
-    seed: Annotated[int | None, typer.Option(help="Draw others: a sample of another seed (default: 0).")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Draw others: a sample of another seed (default: 0).")] = None,
     dropped: Annotated[
         bool, typer.Option("--dropped", help="The rows that were dropped, with reasons and texts.")
     ] = False,

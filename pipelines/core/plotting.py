@@ -2,6 +2,7 @@
 
 import io
 import logging
+import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ _CHINESE = (
     *("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei"),
     *("PingFang SC", "Microsoft YaHei", "SimHei"),
 )
+_FIRST_CJK = "\u2e80"
 
 
 def png(draw: Callable[["Axes"], None], size: tuple[float, float], dpi: int) -> tuple[bytes, str]:
@@ -27,16 +29,26 @@ def png(draw: Callable[["Axes"], None], size: tuple[float, float], dpi: int) -> 
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure  # half a second, which no command that draws nothing should pay
+    from matplotlib.text import Text
 
     with rc_context({"font.sans-serif": _fonts()}):
         figure = Figure(figsize=size, dpi=dpi, layout="constrained")
         axes = figure.subplots()
         draw(axes)
+        if len(_fonts()) == 1 and any(char >= _FIRST_CJK for one in figure.findobj(Text) for char in one.get_text()):
+            _hint_at_fonts()
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
         file = io.BytesIO()
         figure.savefig(file, format="png", metadata={"Software": None})  # a version of matplotlib would be a new file
         return file.getvalue(), axes.get_title()
+
+
+@cache
+def _hint_at_fonts() -> None:
+    """Once, and not for every character."""
+    warnings.filterwarnings("ignore", message="Glyph .* missing from")
+    logging.getLogger(__name__).warning("pictures show boxes for Chinese: no font here has it (fonts-noto-cjk has)")
 
 
 @cache

@@ -20,12 +20,11 @@ from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClassData
 
+from pipelines.core.dagster_state import require_state_in
 from pipelines.core.home import Home
 from pipelines.core.modes import keep_private
-from pipelines.errors import SettingsError
 from pipelines.settings import ROOT, home
 
-_STATE = ("storage", "local_artifact_storage", "compute_logs")
 _OPEN = 4  # databases of events that stay open: the index of all, and a run's own each
 
 
@@ -148,25 +147,7 @@ def ensure_configured(folder: Path) -> None:
         fresh = target.with_name(f"dagster.yaml.{os.getpid()}")
         fresh.write_text(yaml.safe_dump(_configuration(folder), sort_keys=False), encoding="utf-8")
         fresh.replace(target)
-    try:
-        config = yaml.safe_load(target.read_text(encoding="utf-8"))
-    except yaml.YAMLError:
-        config = None
-    if not isinstance(config, dict) or any(_strays(config.get(part), folder) for part in _STATE):
-        raise SettingsError(
-            f"dagster.yaml does not say that Dagster's state is kept in {folder / '.dagster'}, or in a database",
-            where=target,
-            hint="remove the file: the next command writes it again (what you changed in it, change again)",
-        )
-
-
-def _strays(place: Any, folder: Path) -> bool:
-    """Whether a part of the state is configured nowhere, or in the `.dagster` of another home."""
-    if not isinstance(place, dict) or not place:
-        return True
-    inner = next((value for value in place.values() if isinstance(value, dict)), {})
-    state = Path(str(inner.get("config", inner).get("base_dir", ""))).parent
-    return state.name == ".dagster" and state != Home(folder).dagster
+    require_state_in(Home(folder))
 
 
 def _configuration(folder: Path) -> dict[str, Any]:

@@ -138,7 +138,7 @@ class Mapping(_Section):
 def load(path: Path) -> Mapping:
     """The mapping at `path`. Raises UnreadableFile for one that is missing or wrong; it names the nearest key."""
     try:
-        return Mapping.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return Mapping.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise UnreadableFile("the mapping file cannot be read", where=path, hint="check the path") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -215,7 +215,7 @@ def prices(profiles: Iterable[Profile]) -> list[Price]:
 
 def _tables(path: Path) -> dict[str, dict[str, Any]]:
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UnreadableFile(
             f"the model profiles cannot be read: {error}", where=path, hint="name a TOML file with a table a profile"

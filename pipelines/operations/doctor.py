@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import yaml
-
 from pipelines import settings
+from pipelines.core.dagster_state import require_state_in
 from pipelines.core.home import Home
 from pipelines.core.modes import open_to_others
 from pipelines.errors import Busy, GongqingError, OlderSchema, SettingsError, StorageUnreachable
@@ -134,14 +133,10 @@ def _dagster(home: Path) -> Finding:
     if not path.exists():
         return Finding("dagster.yaml", "warning", f"none in {home} yet; the first command that runs assets writes it")
     try:
-        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        return Finding("dagster.yaml", "broken", f"{path}: {error}")
-    if not isinstance(loaded, dict | None):
-        return Finding("dagster.yaml", "broken", f"{path} is no table of settings; remove it: the next run writes one")
-    missing = {"storage", "local_artifact_storage", "compute_logs"} - set(loaded or {})
-    detail = f"{path} does not say where {', '.join(sorted(missing))} go: state would be lost" if missing else str(path)
-    return Finding("dagster.yaml", "broken" if missing else "ok", detail)
+        require_state_in(Home(home))
+    except SettingsError as error:
+        return Finding("dagster.yaml", "broken", str(error))
+    return Finding("dagster.yaml", "ok", str(path))
 
 
 def _ledger(home: Path) -> Iterator[Finding]:

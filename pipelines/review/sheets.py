@@ -211,7 +211,8 @@ def _chosen(place: _Place, question: Question) -> Any:
     for choice in question.choices:
         if choice.label == name:
             return choice.value
-    raise RefusedError("undefined_choice", line=place.row)
+    listed = ", ".join(choice.label for choice in question.choices)
+    raise RefusedError("undefined_choice", f"as the cell's list has them: {listed}", place.row)
 
 
 def _written(place: _Place, original: str) -> str:

@@ -133,7 +133,7 @@ class Result(NamedTuple):
 def read_experiment(path: Path) -> Experiment:
     """The experiment in a file. Raises UnreadableFile, and RequestError for a wrong one."""
     try:
-        return Experiment.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return Experiment.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise UnreadableFile("there is no such file", where=path, hint="name a TOML file") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -183,6 +183,8 @@ def _judged_by_people(home: Path, store: Store) -> None:
     ranking = person | {"role": "annotator", "kind": "rank", "models": ["m1", "m2"], "places": [1, 2]}
     ranked = [ranking | {"task_id": f"r{one}", "item_id": f"s:{one}"} for one in "ab"]
     store.write("rankings", frame("rankings", *ranked))
+    figure = {"kind": "coe", "question": "verdict", "annotator": "all", "measure": "raw", "n_items": 2}
+    store.write("agreements", frame("agreements", figure))
     tested = {"kind": "rank", "question": "empathy", "model": "m", "people": "skilled", "answers": "answers.csv"}
     tested |= {"answers_sha256": "0" * 64, "measured_at": made_at}
     store.write("judge_tests", frame("judge_tests", tested))

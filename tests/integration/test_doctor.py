@@ -1,8 +1,11 @@
 """What the doctor finds wrong, and that it goes on looking."""
 
+import shutil
+
 import pytest
 from older_home import manifest_of, rewrite, say
 
+from pipelines.defs.instance import ensure_configured
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.operations.doctor import Finding, examine, verdict
 from pipelines.store import Store
@@ -26,7 +29,17 @@ def test_a_dagster_yaml_that_is_none_or_keeps_nothing_is_broken(tmp_path):
         (tmp_path / "dagster.yaml").write_bytes(content)
         ((state, detail),) = found(tmp_path, "dagster.yaml")
         assert (state, str(tmp_path / "dagster.yaml") in detail) == ("broken", True), content
-    assert "state would be lost" in detail
+    assert "does not say that Dagster's state is kept in" in detail
+
+
+def test_the_dagster_yaml_of_a_home_that_was_copied_is_broken(tmp_path):
+    home, copied = tmp_path / "home", tmp_path / "copied"
+    home.mkdir()
+    ensure_configured(home)
+    assert found(home, "dagster.yaml") == [("ok", str(home / "dagster.yaml"))]
+    shutil.copytree(home, copied)
+    ((state, detail),) = found(copied, "dagster.yaml")
+    assert (state, str(copied / ".dagster") in detail, "remove the file" in detail) == ("broken", True, True)
 
 
 @pytest.mark.drill("damage")

@@ -96,6 +96,14 @@ def test_the_same_labels_again_change_nothing(home, store):
     assert (first.new, len(store.versions("cer_votes"))) == (len(tasks), 1)
 
 
+@pytest.mark.parametrize("saved", ["题目,回答\n第一题,对\n", '[\n  {\n    "kind": "cer"\n  }\n]', "\ufeff\n \n"])
+def test_a_file_without_any_label_is_refused_once(home, saved):
+    send(home)
+    with pytest.raises(UnreadableFile, match="there is no label") as error:
+        take(home, "cer", saved)
+    assert "as it went out, .xlsx" in str(error.value)
+
+
 def test_a_spreadsheet_goes_out_and_its_answers_come_back(home, store):
     exported = send(home, sheet=True, page=True, size=2)
     [task, *_] = next(tasks_of(exported))
@@ -512,6 +520,11 @@ def test_a_model_is_held_against_the_people_who_labelled(home, store, tmp_path):
     assert len(store.versions("judge_tests")) == 1
     calibrate_judge(home, "cer", model, "experts")
     assert len(store.versions("judge_tests")) == 1, "the same figures change nothing"
+    both = [{"item_id": one, "model": name, "answers": right} for one in ids for name in ("m", "n")]
+    of_both = calibrate_judge(home, "cer", answered(tmp_path / "both.jsonl", *both), "experts")
+    assert set(of_both["model"]) == {"m", "n"}
+    with pytest.raises(UnreadableFile, match="item_id and model stand there twice"):
+        calibrate_judge(home, "cer", answered(tmp_path / "twice.jsonl", *both, both[0]), "experts")
     for kind, of, error in (
         ("rank", "experts", RequestError),
         ("cer", "friends", UnknownName),

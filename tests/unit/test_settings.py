@@ -137,6 +137,18 @@ def test_a_floor_names_a_figure_in_one_of_two_ways_and_a_wrong_name_names_the_ne
     assert load(written(tmp_path, "[release.floors]\nrisk.any.recall = 0.9")).release.floors == {"risk.any.recall": 0.8}
 
 
+def test_a_judge_is_demanded_of_a_question_that_people_are_asked(tmp_path):
+    for content in ('judges = {"cer.preference" = "m"}', 'judges.cer.preference = "m"'):
+        assert load(written(tmp_path, f"[release]\n{content}")).release.judges == {"cer.preference": "m"}
+    message = refusal(written(tmp_path, '[release.judges]\n"cer.preferences" = "m"'))
+    assert "there is no question 'cer.preferences', did you mean 'cer.preference'" in message
+
+
+def test_a_byte_order_mark_is_no_part_of_the_settings(tmp_path):
+    written(tmp_path, "\ufeffseed = 3")
+    assert load(tmp_path).seed == 3
+
+
 def test_an_impossible_variable_names_itself(tmp_path, monkeypatch):
     monkeypatch.setenv("GONGQING_SAMPLING__N_SAMPLES", "many")
     assert "GONGQING_SAMPLING__N_SAMPLES" in refusal(tmp_path)

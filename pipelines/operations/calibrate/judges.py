@@ -46,7 +46,7 @@ def calibrate_judge(home: Path, name: str, answers: Path, people: str) -> pl.Dat
     Args:
         home: The home.
         name: The kind: coe, cer or compare. The pairs of a ranking depend on each other: these are not tested.
-        answers: What models answer, a line an item (`pipelines.review.answers.Suggestion`).
+        answers: What models answer, a line an item and model (`pipelines.review.answers.Suggestion`).
         people: Who the people are: a name of EPSILON.
 
     Returns rows of `judge_tests`. Raises UnknownName, UnreadableFile for the file, NoVersion where nobody has labelled,
@@ -64,7 +64,7 @@ def calibrate_judge(home: Path, name: str, answers: Path, people: str) -> pl.Dat
     items = {item.item_id: item for item in items_of(kind, home, store)[0]}
     theirs = list(ratings_of(kind, independent(kind, store.read(TABLE_NAME[kind]).collect())))
     by_model: dict[str, list[dict[str, Any]]] = {}
-    for one in read_answers(answers, Suggestion, kind, items):
+    for one in read_answers(answers, Suggestion, kind, items, "model"):
         row = about(items[one.item_id]) | columns_of(kind, one.answers) | {"annotator": one.model}
         by_model.setdefault(one.model, []).append(row)
     source = {"answers": answers.name, "answers_sha256": sha256_of(answers), "measured_at": dt.datetime.now(dt.UTC)}

@@ -5,12 +5,14 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import polars as pl
 
 from pipelines.core.home import Home
 from pipelines.errors import Busy
+from pipelines.flow.stages import STAGES
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.operations.erase import documents
 from pipelines.operations.erase.documents import AtHost, Lost, Plan, Receipt
@@ -125,7 +127,9 @@ def _finish(home: Path, plan: Plan, traces: TextTraces) -> Receipt:
 
 
 def _erase_from_tables(store: Store, plan: Plan, row_filter: RowFilter) -> Iterator[Lost]:
-    """Rewrites every version that holds some of it; tables whose current version that is become stale."""
+    """Rewrites every version that holds some of it; tables whose current version that is become stale, with what is
+    made of them.
+    """
     store.storage.sweep()
     touched = set(plan.touched)
     for table in TABLES:
@@ -133,10 +137,19 @@ def _erase_from_tables(store: Store, plan: Plan, row_filter: RowFilter) -> Itera
             if f"{version.name}@{version.version}" not in touched:
                 continue
             erased = store.erase(version, partial(_remove, table, row_filter), erasure=plan.erasure)
-            if version.current and table not in PARTITIONED:
-                store.make_stale(table)
+            for stale in _made_with(table) if version.current else ():
+                if store.pointer(stale) is not None:
+                    store.make_stale(stale)
             tombstone = erased.manifest.erasures[-1]
             yield Lost(f"{version.name}@{version.version}", tombstone.rows, tombstone.dropped, tombstone.changed)
+
+
+def _made_with(table: str) -> set[str]:
+    """A table, and what is made of it without asking anybody: figures over people's labels hold no row's name that
+    would show what they count.
+    """
+    made = (one.tables for one in STAGES if table in one.parents and (one.structural or not one.asks))
+    return {table, *chain.from_iterable(made)} - PARTITIONED
 
 
 def _remove(table: str, row_filter: RowFilter, part: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:

@@ -140,11 +140,13 @@ def write_consensus(store: Store, items: Mapping[str, Item]) -> list[Version]:
 
 
 def _text(path: Path) -> str:
-    hint = "one label a line, JSON (docs/reviewing.md)"
+    hint = "one label a line, JSON (docs/reviewing.md); a sheet as it went out, .xlsx"
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableFile(f"the labels cannot be read: {error}", where=path, hint=hint) from error
-    if not text.strip():
-        raise UnreadableFile("there is no label", where=path, hint=hint)
+    except OSError as error:
+        raise UnreadableFile(f"the labels cannot be read: {error.strerror}", where=path, hint=hint) from error
+    except UnicodeDecodeError as error:
+        raise UnreadableFile("the file is no UTF-8", where=path, hint=hint) from error
+    if not any(line.strip().startswith("{") and line.strip().endswith("}") for line in text.splitlines()):
+        raise UnreadableFile("there is no label" + " in any line" * bool(text.strip()), where=path, hint=hint)
     return text

@@ -126,22 +126,26 @@ def known_answers(home: Path, kind: Kind) -> list[Known]:
     return read_records(path, Known, _KNOWN, "item_id") if path.exists() else []
 
 
-def read_answers(path: Path, of: type[_Answers], kind: Kind, items: Mapping[str, Item]) -> list[_Answers]:
-    """Answers about items, of a file of JSON lines. Raises UnreadableFile for some that are none of an item."""
-    read = read_records(path, of, _KNOWN if of is Known else _KNOWN.replace("calibration", "model"), "item_id")
+def read_answers(path: Path, of: type[_Answers], kind: Kind, items: Mapping[str, Item], *more: str) -> list[_Answers]:
+    """Answers about items, of a file of JSON lines: one an item, or an item and what the fields `more` hold.
+
+    Raises UnreadableFile for some that are none of an item.
+    """
+    form = _KNOWN if of is Known else _KNOWN.replace("calibration", "model")
+    read = read_records(path, of, form, "item_id", *more)
     for one in read:
         if (problem := problem_of(kind, one, items.get(one.item_id))) is not None:
             raise UnreadableFile(f"{one.item_id}: {problem}", where=path, hint="mend or leave out its line")
     return read
 
 
-def read_records(path: Path, of: type[_Record], form: str, key: str) -> list[_Record]:
-    """The records of a file of JSON lines, of which `form` shows one, no two with the same `key`.
+def read_records(path: Path, of: type[_Record], form: str, *key: str) -> list[_Record]:
+    """The records of a file of JSON lines, of which `form` shows one, no two with the same fields of `key`.
 
     Raises UnreadableFile, with the line.
     """
     hint = f"{form} a line (docs/reviewing.md)"
-    records: dict[str, _Record] = {}
+    records: dict[tuple[str, ...], _Record] = {}
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -154,8 +158,8 @@ def read_records(path: Path, of: type[_Record], form: str, key: str) -> list[_Re
             first = error.errors(include_input=False)[0]
             what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
             raise UnreadableFile(f"a line of another form: {what}", where=where, hint=hint) from error
-        if (name := getattr(one, key)) in records:
-            raise UnreadableFile(f"{key} stands there twice", where=where, hint="give each its own")
+        if (name := tuple(getattr(one, field) for field in key)) in records:
+            raise UnreadableFile(f"{' and '.join(key)} stand there twice", where=where, hint="give each its own")
         records[name] = one
     return list(records.values())
 

@@ -181,7 +181,12 @@ def test_a_version_keeps_its_name_and_says_what_it_lost(made, erased):
     [tombstone] = new.manifest.erasures
     assert (tombstone.rows, tombstone.dropped, tombstone.changed, new.rows) == (1, 0, 0, 1)
     assert "s:a" not in new.manifest.to_bytes().decode()
-    assert [after.pointer(table).inputs for table in ("clean_posts", "ecot_chains")] == ["", ""], "they are stale"
+
+
+def test_what_lost_rows_is_made_again_and_so_are_figures_over_them_which_name_no_row(made, erased):
+    tables = ("clean_posts", "ecot_chains", "agreements")
+    assert all(Store(made / "data").pointer(table).inputs for table in tables)
+    assert [Store(erased / "data").pointer(table).inputs for table in tables] == ["", "", ""]
 
 
 def test_calls_that_made_it_or_say_it_are_forgotten_and_their_cost_stays(made, erased):

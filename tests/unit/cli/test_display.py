@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
-from pipelines.cli.render import as_json, estimates, findings, spend, visible
+from pipelines.cli.render import TextTable, as_json, estimates, findings, spend, visible
 from pipelines.cli.rows import changed_keys, changed_rows, differing_words, event_record, events, row
 from pipelines.llm.interface import Estimate, ModelEstimate
 from pipelines.llm.ledger.records import PaidCall, Spend
@@ -48,7 +48,11 @@ FINDING = Finding(check="c", severity="refuse", count=1, what=HOSTILE, hint="r",
 
 
 @pytest.mark.parametrize(
-    "what", [row("rollouts", ROLLOUT), row("rollouts", ROLLOUT, DIALOGUE), events([EVENT]), findings([FINDING])]
+    "what",
+    [
+        *(row("rollouts", ROLLOUT), row("rollouts", ROLLOUT, DIALOGUE), events([EVENT]), findings([FINDING])),
+        *(TextTable("rows" * 30, title=HOSTILE), TextTable("rows" * 30, caption=HOSTILE), TextTable(HOSTILE)),
+    ],
 )
 def test_codes_of_terminals_and_markup_in_a_text_are_drawn_and_do_nothing(what: RenderableType, terminal: Any):
     terminal.print(what)

@@ -115,6 +115,7 @@ def test_a_fault_is_refused_once_with_its_row(tmp_path: Path, fault: str) -> Non
     task_id = None if reason == "unknown_task" else f"{kind}-1.p07"
     assert (refusal.line, refusal.task_id, refusal.reason) == (row, task_id, reason)
     assert str(refusal).startswith(f"{tmp_path / 'sheet.xlsx'}, row {row}")
+    assert reason != "undefined_choice" or {"rank": "第1名", "cer": "对"}.get(kind, "") in refusal.detail
 
 
 def test_a_formula_where_nothing_is_to_be_written_is_refused(tmp_path: Path) -> None:
