@@ -56,6 +56,22 @@ settings.load_profile("house")
 MAY_LACK = ("a GPU", "../shared/data", "root", "chromium")
 
 
+# In a fresh clone every process of the first tests would compile the same kernels, for half a minute each: one does it
+# while tests are collected.
+COMPILE = """
+from pipelines.dedup import find_duplicates
+from pipelines.text.pii import redact
+texts = ["加我微信abc_12345，我叫王小明，在北京大学读书。" * 3] * 4
+redact(texts), find_duplicates(texts)
+"""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        compiling = subprocess.Popen([sys.executable, "-c", COMPILE], cwd=ROOT)
+        config.add_cleanup(compiling.wait)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     """Under CI a test that is skipped for another reason than those expected is a failure."""

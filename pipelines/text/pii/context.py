@@ -42,7 +42,8 @@ class Context(NamedTuple):
 @cache
 def dictionary() -> dict[str, Word]:
     """The words that jieba lists, names and all."""
-    return {word: Word(frequency, tag) for word, frequency, tag in voc.listed().iter_rows()}
+    words, *known = voc.listed().get_columns()
+    return dict(zip(words.to_list(), map(Word, *(one.to_list() for one in known)), strict=True))
 
 
 def crossing(text: str, start: int, end: int) -> tuple[int, int]:

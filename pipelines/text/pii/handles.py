@@ -5,7 +5,7 @@ import polars as pl
 from pipelines.text.lexicon import lexicon
 from pipelines.text.pii.numbers import digits_of, is_hotline
 from pipelines.text.pii.patterns import CHINESE_DIGITS, DIGIT, SEPARATOR, STRONG, WEAK
-from pipelines.text.pii.spans import gather, matches, spans
+from pipelines.text.pii.spans import NONE, gather, matches, spans
 
 
 def _platforms(*lists: str) -> str:
@@ -187,6 +187,8 @@ def _is_id(or_where: pl.Expr | None = None) -> pl.Expr:
 def find_nicknames(texts: pl.Series) -> pl.DataFrame:
     """Accounts with a Chinese name, which must be announced as a name."""
     rows = texts.str.contains(_ANNOUNCED).arg_true()
+    if rows.is_empty():
+        return NONE
     texts = texts.gather(rows)
     opening = rf"(?i:{_SOCIAL}{_NAME}?(?:是|叫做?|搜索?)?[:： ]?[“「『【\"])"
     quoted = matches(texts, r"[^\n“”「」『』【】\"]{2,20}", cue=opening, tail='[”」』】"]')
@@ -219,6 +221,8 @@ def find_nicknames(texts: pl.Series) -> pl.DataFrame:
 
 def _mentions(texts: pl.Series) -> pl.DataFrame:
     hits = matches(texts, rf"{_NICK}{{1,30}}", cue="@")
+    if hits.is_empty():
+        return NONE
     # Nobody has a name of eleven Chinese characters: a sentence follows without a blank, the name ends at its pronoun.
     sentence = pl.col("hit").str.count_matches(r"\p{Han}") > 10
     name = pl.when(sentence).then(pl.col("hit").str.extract("^([^你我他她您咱]{2,5})[你我他她您咱]")).otherwise("hit")

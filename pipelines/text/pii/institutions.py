@@ -14,7 +14,7 @@ import polars as pl
 from pipelines.text import lexicon as lexicons
 from pipelines.text.pii import vocabulary as voc
 from pipelines.text.pii.context import crossing, dictionary
-from pipelines.text.pii.spans import gather, matches, spans
+from pipelines.text.pii.spans import NONE, gather, matches, spans
 
 # What ends as a town does, and is a word: 古镇, 故乡.
 _TOWNS_OF_ALL = "(?:[乡村城古小名集清市某那]|隔壁|景德)镇$|[家故他城老下水回梦醉侨同异思归还返进入原外离]乡$"
@@ -44,6 +44,8 @@ def institutions_in(texts: pl.Series) -> pl.DataFrame:
 def _spans(texts: pl.Series, shape: Shape) -> pl.DataFrame:
     rows = texts.str.contains(shape.gate).arg_true()
     hits = matches(texts.gather(rows), shape.hit, cue=shape.cue)
+    if hits.is_empty():
+        return NONE
     hits = hits.with_columns(row=rows.gather(hits["row"]).cast(pl.UInt32))
     for pattern, wanted, side in (
         (shape.before, True, "before"),

@@ -18,7 +18,7 @@ from pipelines.text.pii.patterns import (
     SEPARATOR,
     SPOKEN_DIGITS,
 )
-from pipelines.text.pii.spans import SPANS, gather, matches, spans
+from pipelines.text.pii.spans import NONE, SPANS, gather, matches, spans
 
 # A letter at either end is a digit where no word goes on there: not the l of "tel", not the o of "or".
 _RUN = (
@@ -93,7 +93,10 @@ _CUED_PLATE = r"[A-Za-z]?[·•]?[A-HJ-NP-Za-hj-np-z0-9]{5,6}"
 
 def find_numbers(texts: pl.Series) -> pl.DataFrame:
     """Telephone numbers, identity cards and bank cards in folded texts, as a frame of SPANS."""
-    runs = _runs(texts).with_columns(plain=_plain(pl.col("hit")))
+    runs = _runs(texts)
+    if runs.is_empty():
+        return _spoken_mobiles(texts)
+    runs = runs.with_columns(plain=_plain(pl.col("hit")))
     return gather([_mobiles(runs), _other_phones(runs), _id_cards(runs), _bank_cards(runs), _spoken_mobiles(texts)])
 
 
@@ -155,6 +158,8 @@ def _bytes(text: pl.Expr) -> pl.Expr:
 
 
 def _spans(hits: pl.DataFrame, kind: str) -> pl.DataFrame:
+    if hits.is_empty():
+        return NONE
     # The + of a country code and the bracket of an area code belong to the number.
     sign = pl.col("before").str.extract(r"(\+ ?|[(（])$")
     opened = ~sign.str.contains("[(（]") | pl.col("written").str.contains("[)）]")
@@ -186,7 +191,10 @@ def _spoken_mobiles(texts: pl.Series) -> pl.DataFrame:
     """Eleven digits in words, or in characters that sound like them beside real ones."""
     meant = {word: str(digit) for word, digit in (SPOKEN_DIGITS | HOMOPHONES | CHINESE_DIGITS).items()}
     digits = pl.col("hit").str.to_lowercase().str.replace_many(meant).str.replace_all("[^0-9]", "")
-    hits = matches(texts, _SPOKEN).with_columns(digits=digits)
+    hits = matches(texts, _SPOKEN)
+    if hits.is_empty():
+        return NONE
+    hits = hits.with_columns(digits=digits)
     sounds = pl.col("hit").str.contains(f"[{''.join(HOMOPHONES)}]")
     words = pl.col("hit").str.contains("[A-Za-z]")
     enough = pl.when(sounds).then(pl.col("hit").str.count_matches(DIGIT) >= 6).otherwise(words)

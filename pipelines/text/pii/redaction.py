@@ -132,6 +132,8 @@ def find(
 def _find_contact(texts: pl.Series) -> pl.DataFrame:
     """Contact data in folded texts, as a frame of SPANS."""
     rows = texts.str.contains(_CONTACT_GATE).arg_true()
+    if rows.is_empty():
+        return find_nicknames(texts)
     # What is left of a page's markup, as one sign of as many bytes.
     breaks = {"<br />": f"{_LINE_BREAK}  ", "<br/>": f"{_LINE_BREAK} ", "<br>": _LINE_BREAK}
     some = texts.gather(rows).str.replace_many(breaks)

@@ -8,6 +8,10 @@ import polars as pl
 # schemas.labels.PII_KINDS; the value in one form, so that two ways of writing it are the same value.
 SPANS = pl.Schema({"row": pl.UInt32, "start": pl.Int64, "end": pl.Int64, "kind": pl.String, "value": pl.String})
 
+# Where there is no hit a finder gives NONE at once: polars compiles every pattern anew, for an empty column as well,
+# and that would be most of what it costs to read a few texts.
+NONE = pl.DataFrame(schema=SPANS)
+
 # A finder reads folded texts (see `folding`: Simplified, half-width letters and digits, nothing invisible; no null) and
 # returns a frame of SPANS in any order. Spans may overlap: `redaction` decides.
 
@@ -62,13 +66,15 @@ def _marked(text: str) -> Iterator[tuple[int, int, None, str, str, str]]:
 
 def spans(hits: pl.DataFrame, kind: str, value: pl.Expr | None = None) -> pl.DataFrame:
     """Matches as spans of one `kind`; their value is `value`, or the hit in lower case."""
+    if hits.is_empty():
+        return NONE
     value = pl.col("hit").str.to_lowercase() if value is None else value
     return hits.select("row", "start", "end", kind=pl.lit(kind), value=value).cast(SPANS)
 
 
 def gather(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Frames of spans as one."""
-    return pl.concat([pl.DataFrame(schema=SPANS), *frames])
+    return pl.concat([NONE, *frames])
 
 
 def characters(text: str, places: Iterable[int]) -> dict[int, int]:
