@@ -523,7 +523,7 @@ def test_a_model_is_held_against_the_people_who_labelled(home, store, tmp_path):
     both = [{"item_id": one, "model": name, "answers": right} for one in ids for name in ("m", "n")]
     of_both = calibrate_judge(home, "cer", answered(tmp_path / "both.jsonl", *both), "experts")
     assert set(of_both["model"]) == {"m", "n"}
-    with pytest.raises(UnreadableFile, match="item_id and model stand there twice"):
+    with pytest.raises(UnreadableFile, match="the same item_id and model twice"):
         calibrate_judge(home, "cer", answered(tmp_path / "twice.jsonl", *both, both[0]), "experts")
     for kind, of, error in (
         ("rank", "experts", RequestError),

@@ -159,7 +159,7 @@ def read_records(path: Path, of: type[_Record], form: str, *key: str) -> list[_R
             what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
             raise UnreadableFile(f"a line of another form: {what}", where=where, hint=hint) from error
         if (name := tuple(getattr(one, field) for field in key)) in records:
-            raise UnreadableFile(f"{' and '.join(key)} stand there twice", where=where, hint="give each its own")
+            raise UnreadableFile(f"the same {' and '.join(key)} twice", where=where, hint="give each its own")
         records[name] = one
     return list(records.values())
 
