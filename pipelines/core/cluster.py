@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 import tempfile
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 OBJECT_STORE = 512 * 2**20  # bytes, of a cluster of our own
+_START = 180  # seconds that it may take to come up
 
 
 def mapped_on_ray(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
@@ -77,18 +79,45 @@ def connected(cpus: int | None = None) -> Iterator[Any]:
                     ray.init(address=address, **quiet)
                 else:
                     own: dict[str, Any] = {"num_cpus": cpus, "object_store_memory": OBJECT_STORE, "_temp_dir": scratch}
-                    ray.init(address="local", include_dashboard=False, **own, **quiet)
-            except Exception as error:  # it raises a bare one where a node does not come up in its 30 seconds
+                    with _time_to_start():
+                        ray.init(address="local", include_dashboard=False, **own, **quiet)
+            except Exception as error:  # it raises a bare one where a node does not come up in time
                 at_address = "correct GONGQING_RAY_ADDRESS, or unset it for a cluster on this machine (docs/ray.md)"
                 raise GongqingError(
                     f"Ray cannot be reached: {error}",
                     where=address or "a cluster on this machine",
-                    hint=at_address if address else "it has half a minute to start: try again where less else runs",
+                    hint=at_address if address else f"it has {_START} seconds to start: try again where less else runs",
                 ) from error
             stack.callback(ray.shutdown)
         ray.data.DataContext.get_current().enable_progress_bars = False
         logging.getLogger("ray.data").setLevel(logging.ERROR)
         yield ray
+
+
+@contextlib.contextmanager
+def _time_to_start() -> Iterator[None]:
+    """While a node of ours comes up. Ray itself gives it half a minute, by no setting; on a machine that does much else
+    its agents alone, in Python, take longer.
+    """
+    from ray._private import services
+
+    ask: Callable[[str, str], Any] = services.get_node
+    until = time.monotonic() + _START
+
+    def wait(gcs_address: str, node_id: str) -> Any:
+        while True:
+            try:
+                return ask(gcs_address, node_id)
+            except RuntimeError:  # it is not known yet
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
+
+    services.get_node = wait
+    try:
+        yield
+    finally:
+        services.get_node = ask
 
 
 def _require_listener(address: str) -> None:

@@ -21,6 +21,7 @@ from pages import blocks
 from polars.testing import assert_frame_equal
 from web_ui import wait_until_gone
 
+from pipelines.core import cluster as clusters
 from pipelines.core.cluster import connected, mapped_on_ray
 from pipelines.dedup import find_duplicates, on_ray
 from pipelines.dedup.on_ray import find_duplicates_in_dataset, find_duplicates_on_ray
@@ -156,6 +157,27 @@ class TestOnTwoWorkers:
             find_duplicates_on_ray(TEXTS, threshold=0)
         with pytest.raises(RequestError, match="series of 1"):
             find_duplicates_on_ray(TEXTS, ids=pl.Series([1]))
+
+
+@pytest.mark.xdist_group("ray")
+def test_a_node_of_ours_is_waited_for_for_longer_than_ray_does(monkeypatch):
+    from ray._private import services
+
+    answers = iter([RuntimeError("not yet"), RuntimeError("not yet"), {"node": "it"}])
+
+    def ask(*_: str) -> dict[str, str]:
+        if isinstance(answer := next(answers), Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(services, "get_node", ask)
+    with clusters._time_to_start():
+        assert services.get_node("127.0.0.1:1", "id") == {"node": "it"}
+    assert services.get_node is ask
+    monkeypatch.setattr(clusters, "_START", 0)
+    answers = iter([RuntimeError("never")] * 2)
+    with clusters._time_to_start(), pytest.raises(RuntimeError, match="never"):
+        services.get_node("127.0.0.1:1", "id")
 
 
 OWN_CLUSTER = """
