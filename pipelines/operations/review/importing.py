@@ -148,5 +148,5 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise UnreadableFile("the file is no UTF-8", where=path, hint=hint) from error
     if not any(line.strip().startswith("{") and line.strip().endswith("}") for line in text.splitlines()):
-        raise UnreadableFile("there is no label" + " in any line" * bool(text.strip()), where=path, hint=hint)
+        raise UnreadableFile("there is no label in it", where=path, hint=hint)
     return text

@@ -189,11 +189,11 @@ def _mobiles(runs: pl.DataFrame) -> pl.DataFrame:
 
 def _spoken_mobiles(texts: pl.Series) -> pl.DataFrame:
     """Eleven digits in words, or in characters that sound like them beside real ones."""
-    meant = {word: str(digit) for word, digit in (SPOKEN_DIGITS | HOMOPHONES | CHINESE_DIGITS).items()}
-    digits = pl.col("hit").str.to_lowercase().str.replace_many(meant).str.replace_all("[^0-9]", "")
     hits = matches(texts, _SPOKEN)
     if hits.is_empty():
         return NONE
+    meant = {word: str(digit) for word, digit in (SPOKEN_DIGITS | HOMOPHONES | CHINESE_DIGITS).items()}
+    digits = pl.col("hit").str.to_lowercase().str.replace_many(meant).str.replace_all("[^0-9]", "")
     hits = hits.with_columns(digits=digits)
     sounds = pl.col("hit").str.contains(f"[{''.join(HOMOPHONES)}]")
     words = pl.col("hit").str.contains("[A-Za-z]")

@@ -30,7 +30,9 @@ class _Request(NamedTuple):
 
 
 class _Draw:
-    """Draws the next token of every sample by its own numbers: it leaves this one alone possible."""
+    """Draws the next token of every sample by its own numbers: of its scores (samples × vocabulary, in nats) that of this
+    token becomes 0, all others −∞.
+    """
 
     def __init__(self, seeds: Iterable[str]) -> None:
         self.random = [random.Random(seed) for seed in seeds]
@@ -38,7 +40,7 @@ class _Draw:
     def __call__(self, ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:  # noqa: ARG002 - their signature
         reached = scores.double().softmax(-1).cumsum(-1)
         numbers = torch.tensor([[one.random()] for one in self.random], dtype=reached.dtype)
-        # Of a sum that falls short of 1, and of a token that cannot be, none is drawn.
+        # Rounding may leave the sum short of 1; from the right, a token that cannot be is never drawn.
         drawn = torch.searchsorted(reached, numbers * reached[:, -1:], right=True)
         return torch.full_like(scores, -torch.inf).scatter(-1, drawn, 0.0)
 
