@@ -8,7 +8,7 @@ import polars as pl
 # schemas.labels.PII_KINDS; the value in one form, so that two ways of writing it are the same value.
 SPANS = pl.Schema({"row": pl.UInt32, "start": pl.Int64, "end": pl.Int64, "kind": pl.String, "value": pl.String})
 
-# Where there is no hit a finder gives NONE at once: polars compiles a pattern at each use, for an empty column as well,
+# Where there is no hit a finder gives NONE at once: polars compiles a pattern at each use, of an empty column as well,
 # and that would be most of what it costs to read a few texts.
 NONE = pl.DataFrame(schema=SPANS)
 

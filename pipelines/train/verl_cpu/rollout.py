@@ -30,8 +30,8 @@ class _Request(NamedTuple):
 
 
 class _Draw:
-    """Draws the next token of every sample by its own numbers: of its scores (samples × vocabulary, in nats) that of this
-    token becomes 0, all others −∞.
+    """Draws the next token of every sample by its own numbers: of its scores (samples × vocabulary, in nats) that of
+    this token becomes 0, all others −∞.
     """
 
     def __init__(self, seeds: Iterable[str]) -> None:
